@@ -1,0 +1,15 @@
+"""The two kinds of record: what a file said (unknown keys kept) and what the audit concluded (closed)."""
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Observed(BaseModel):
+    """A record read from outside. Frozen; keys that ragaudit does not know are kept in `model_extra`."""
+
+    model_config = ConfigDict(frozen=True, extra="allow", populate_by_name=True, protected_namespaces=())
+
+
+class Concluded(BaseModel):
+    """A record that the audit produced. Frozen and closed: an unknown key is a mistake of ours."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, protected_namespaces=())
