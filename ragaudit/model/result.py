@@ -146,6 +146,8 @@ class RunInfo(Concluded):
     judge: dict[str, Any] | None = None
     acl_rule: str = "any"
     seed: int = 0
+    resamples: int = 10_000
+    gain: str = "linear"
 
 
 class Summary(Concluded):

@@ -11,7 +11,7 @@ from ragaudit.model.ids import Id
 from ragaudit.model.record import Observed
 
 
-class Hit(msgspec.Struct, frozen=True, gc=False):
+class Hit(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
     """One id in one list. Its position in the list is its rank; `rank` is what the log claimed.
 
     A struct, not a pydantic model: a trace holds hundreds of hits, and this is a fifth of the cost.

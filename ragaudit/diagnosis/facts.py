@@ -1,0 +1,393 @@
+"""Everything that is known about one gold id of one query, asked for by name: what the causes look at."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+
+from ragaudit.config import AclSettings
+from ragaudit.evidence.acl import admits
+from ragaudit.evidence.fusion import Recomputed, contributing, recompute, rrf_constant
+from ragaudit.evidence.identity import Identities
+from ragaudit.evidence.journey import GoldRow, Place, QueryEvidence
+from ragaudit.evidence.leaks import Foreign
+from ragaudit.evidence.predicate import Match, clauses, match
+from ragaudit.model.inventory import ChunkKind, Index, IndexArm
+from ragaudit.model.pipeline import Pipeline, Search
+from ragaudit.model.trace import ArmStatus, Probe, Ranking, Trace
+
+_LEXICAL_NAME = re.compile(r"bm25|lexic|sparse|keyword|fts|full.?text|tf.?idf|splade", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """What only the whole run shows. Filled by the preflight pass."""
+
+    stamps: Mapping[str, int] = field(default_factory=dict)
+    """Embedding model -> chunks stamped with it, over the chunk table."""
+    gold_ids_unknown: bool = False
+    """No gold id of the run is known to any list or inventory: the labels are of another corpus build."""
+
+
+@dataclass(frozen=True)
+class ArmFacts:
+    """One arm of one query, and where it has the gold."""
+
+    name: str
+    hits: Ranking
+    place: Place | None
+    status: ArmStatus | None
+    index: IndexArm | None
+    search: Search
+    lexical: bool
+
+    def holds(self, k: int) -> bool:
+        """The gold is within the first k of this arm."""
+        return self.place is not None and self.place.rank <= k
+
+    @property
+    def lower_is_better(self) -> bool:
+        """The arm's score is declared to be a distance."""
+        score = self.index.score if self.index else None
+        return bool(score and score.direction == "lower")
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One merged list after the arms, and where it has the gold."""
+
+    name: str
+    hits: Ranking | None
+    """None for the final context, which is logged as ids only."""
+    ids: tuple[str, ...]
+    place: Place | None
+
+
+class GoldFacts:
+    """One gold id of one query with all that bears on it. Nothing here decides; it only answers."""
+
+    def __init__(
+        self,
+        evidence: QueryEvidence,
+        position: int,
+        pipeline: Pipeline,
+        identities: Identities,
+        acl: AclSettings,
+        run: RunFacts,
+        foreign: tuple[Foreign, ...] = (),
+    ) -> None:
+        self.evidence = evidence
+        self.position = position
+        self.pipeline = pipeline
+        self.identities = identities
+        self.acl = acl
+        self.run = run
+        self.foreign = foreign
+
+    @property
+    def trace(self) -> Trace:
+        """The query as logged."""
+        return self.evidence.trace
+
+    @property
+    def row(self) -> GoldRow:
+        """The label joined with the inventory."""
+        return self.evidence.gold[self.position]
+
+    @property
+    def id(self) -> str:
+        """The gold id."""
+        return self.row.gold.id
+
+    @property
+    def k(self) -> int:
+        """The application's K."""
+        return self.trace.k_final
+
+    @property
+    def index(self) -> Index:
+        """The index revision; empty when not given."""
+        return self.identities.inventory.index or Index()
+
+    # --- lists -------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def arms(self) -> tuple[ArmFacts, ...]:
+        """The arms that logged a list."""
+        found = []
+        for name, hits in (self.trace.arms or {}).items():
+            places = self.evidence.lists[f"arm:{name}"].places
+            found.append(
+                ArmFacts(
+                    name,
+                    hits,
+                    places[self.position],
+                    (self.trace.arm_status or {}).get(name),
+                    self.index.arms.get(name),
+                    self.pipeline.search.get(name) or Search(),
+                    self._is_lexical(name),
+                )
+            )
+        return tuple(found)
+
+    def _is_lexical(self, name: str) -> bool:
+        search, index = self.pipeline.search.get(name), self.index.arms.get(name)
+        if search is not None and (search.operator is not None or search.tokenizer is not None):
+            return True
+        if index is not None and (index.models or index.dims or index.metric or index.ann):
+            return False
+        return _LEXICAL_NAME.search(name) is not None
+
+    @cached_property
+    def missed_arms(self) -> tuple[ArmFacts, ...]:
+        """The arms that do not have the gold within K."""
+        return tuple(arm for arm in self.arms if not arm.holds(self.k))
+
+    @cached_property
+    def dense_missed(self) -> tuple[ArmFacts, ...]:
+        """The vector arms that do not have the gold within K."""
+        return tuple(arm for arm in self.missed_arms if not arm.lexical)
+
+    @property
+    def in_arm_within_k(self) -> bool:
+        """At least one arm has the gold within K."""
+        return any(arm.holds(self.k) for arm in self.arms)
+
+    @property
+    def in_any_arm(self) -> bool:
+        """At least one arm has the gold at any rank."""
+        return any(arm.place is not None for arm in self.arms)
+
+    @cached_property
+    def merged(self) -> tuple[Listed, ...]:
+        """The observed lists after the arms, in order, ending with the final context."""
+        found = []
+        for name in ("fused", "after_filter", "after_threshold", "rerank_input", "after_rerank"):
+            listed = self.evidence.lists.get(name)
+            if listed is not None:
+                ids = tuple(hit.id for hit in listed.hits)
+                found.append(Listed(name, listed.hits, ids, listed.places[self.position]))
+        if self.evidence.packed is not None:
+            ids = self.trace.final_context_ids or ()
+            found.append(Listed("final_context_ids", None, ids, self.evidence.packed[self.position]))
+        return tuple(found)
+
+    def listed(self, name: str) -> Listed | None:
+        """One merged list by name, None when it was not logged."""
+        return next((entry for entry in self.merged if entry.name == name), None)
+
+    @property
+    def seen(self) -> bool:
+        """The gold stands in some list of this query, or stood in the former turn's context: it can be served."""
+        return self.in_any_arm or self.delivered_before or any(entry.place for entry in self.merged)
+
+    @property
+    def delivered_before(self) -> bool:
+        """The gold was in the context of the former turn of this conversation."""
+        talk = self.trace.conversation
+        return talk is not None and self.id in (talk.previous_context_ids or ())
+
+    @property
+    def packed(self) -> Place | None:
+        """The gold's place in the final context."""
+        return None if self.evidence.packed is None else self.evidence.packed[self.position]
+
+    @property
+    def delivered(self) -> bool | None:
+        """Did the gold reach what the generator read? None when neither prompt nor context was logged."""
+        places = self.evidence.delivered
+        return None if places is None else places[self.position] is not None
+
+    @property
+    def held_by_dense_only(self) -> bool:
+        """Only vector arms have the gold: a floor that lost it read a vector score."""
+        return self.in_any_arm and not any(arm.lexical for arm in self.arms if arm.place)
+
+    @property
+    def best_rank(self) -> int | None:
+        """The best rank of the gold in any arm."""
+        return min((arm.place.rank for arm in self.arms if arm.place), default=None)
+
+    # --- probes ------------------------------------------------------------------------------------------------
+
+    def probes(self, name: str, arm: str | None = None) -> Iterator[Probe]:
+        """The probes of this name on this gold id, and on this arm when one is asked for."""
+        for probe in self.trace.probes:
+            mine = probe.gold_id in (None, self.id) or (
+                self.row.chunk is not None and probe.gold_id == self.row.chunk.chunk_id
+            )
+            if probe.probe == name and mine and (arm is None or probe.arm in (None, arm)):
+                yield probe
+
+    def probe_rank(self, name: str, arm: str | None = None) -> int | None:
+        """The rank that a probe found; None when it was not run or found nothing (see `probe_missed`)."""
+        for probe in self.probes(name, arm):
+            if isinstance(probe.value, (int, float)) and not isinstance(probe.value, bool) and probe.value >= 1:
+                return int(probe.value)
+        return None
+
+    def probe_missed(self, name: str, arm: str | None = None) -> bool:
+        """The probe was run and did not find the gold."""
+        return any(probe.value is None for probe in self.probes(name, arm))
+
+    def probe_says(self, name: str) -> bool | None:
+        """The yes or no of a probe; None when it was not run."""
+        return next((p.value for p in self.probes(name) if isinstance(p.value, bool)), None)
+
+    # --- index -------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def in_index(self) -> Mapping[str, bool]:
+        """Arm -> is the gold in that arm's index, for the arms where it is known. A parent stands for its children."""
+        chunk = self.row.chunk
+        if chunk is None:
+            return {}
+        if chunk.kind is ChunkKind.PARENT:
+            children = (self.identities.inventory.chunk(i) for i in self.identities.children.get(chunk.chunk_id, ()))
+            held: dict[str, bool] = {}
+            for child in children:
+                for arm, present in ((child.present_in if child else None) or {}).items():
+                    held[arm] = held.get(arm, False) or present
+            return held
+        return chunk.present_in or {}
+
+    @property
+    def written(self) -> bool | None:
+        """Is the gold in at least one arm's index? None when nothing says so."""
+        if self.probe_says("fetch_by_id") is not None:
+            return self.probe_says("fetch_by_id")
+        if self.seen or any(self.in_index.values()):
+            return True
+        return False if self.in_index else None
+
+    @property
+    def query_model(self) -> str | None:
+        """The model that embedded the query."""
+        return self.trace.embedding_model or self.pipeline.embedding.query.model
+
+    @property
+    def models_agree(self) -> bool | None:
+        """Do query side and corpus side use one model? None when one of the sides is not known."""
+        corpus = self.pipeline.embedding.corpus.model
+        stamp = self.row.chunk.embedding_model if self.row.chunk else None
+        known = [model for model in (corpus, stamp) if model is not None]
+        if self.query_model is None or not known:
+            return None
+        return any(same_model(self.query_model, model) for model in known)
+
+    # --- filter ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def filter_matches(self) -> Mapping[str, Match]:
+        """How the gold's stored metadata meets each clause of the filter that was sent."""
+        filters = dict(clauses(self.trace.filters_applied))
+        for arm in self.arms:
+            if arm.status is not None and not arm.holds(self.k):
+                filters.update(clauses(arm.status.filter))
+        chunk = self.row.chunk
+        metadata = None
+        if chunk is not None:
+            known = {"source_id": chunk.source_id, "language": chunk.language, "lang": chunk.language}
+            metadata = {**{k: v for k, v in known.items() if v is not None}, **(chunk.metadata or {})}
+        return {name: match(condition, metadata, name) for name, condition in filters.items()}
+
+    @property
+    def stored_acl_admits(self) -> bool | None:
+        """Does the ACL as stored in the index admit this user? None when it is not known."""
+        chunk = self.row.chunk
+        return admits(chunk.acl if chunk else None, self.trace.user_acl, self.acl)
+
+    @property
+    def filter_cleared(self) -> bool:
+        """A filter is known not to have dropped the gold: none was sent, or each clause is known to hold for it."""
+        if self.probe_says("filter_passes") is True:
+            return True
+        if self.stored_acl_admits is False or self.trace.filters_applied is None:
+            return False
+        sent = [s.filter for s in (self.trace.arm_status or {}).values() if s.filter]
+        if not self.trace.filters_applied and not sent:
+            return True
+        acl_sent = any("acl" in filters for filters in (self.trace.filters_applied, *sent))
+        held = all(found is Match.YES for found in self.filter_matches.values())
+        return held and (not acl_sent or self.stored_acl_admits is True)
+
+    @property
+    def filter_runs_first(self) -> bool:
+        """The filter is configured to run before or during the search: it drops nothing later."""
+        return self.pipeline.filter.mode in ("pre", "scan")
+
+    # --- fusion ------------------------------------------------------------------------------------------------
+
+    def canonical(self, hit_id: str) -> str:
+        """The id that this hit has in the gold's id space."""
+        mapped = (self.trace.id_map or {}).get(hit_id)
+        if mapped is not None:
+            return mapped
+        inventory = self.identities.inventory
+        if inventory.chunks is not None and hit_id not in inventory.chunks:
+            return inventory.by_alias.get(hit_id, hit_id)
+        return hit_id
+
+    @cached_property
+    def fusion_inputs(self) -> Mapping[str, Ranking]:
+        """What fusion worked on: each arm's list after its own filter and floor, where those are logged."""
+        lists = {}
+        for name, hits in (self.trace.arms or {}).items():
+            for step in ("after_filter", "after_threshold"):
+                later = self.evidence.lists.get(f"{step}:{name}")
+                hits = later.hits if later is not None else hits
+            lists[name] = hits
+        return lists
+
+    @cached_property
+    def rrf_k(self) -> float | None:
+        """The constant of reciprocal rank fusion, when that is how the lists were fused."""
+        if self.trace.fused is None or not self.fusion_inputs:
+            return None
+        return rrf_constant(self.fusion_inputs, self.trace.fused, self.pipeline.fusion)
+
+    @cached_property
+    def recomputed(self) -> Recomputed | None:
+        """The fused order that the arms give under the configured method, None when it cannot be recomputed."""
+        if self.rrf_k is None:
+            return None
+        return recompute(self.fusion_inputs, self.pipeline.fusion, self.rrf_k, self.canonical)
+
+    @cached_property
+    def recomputed_rank(self) -> int | None:
+        """The gold's worst rank in the recomputed list under any order of ties; None when unknown or absent."""
+        if self.recomputed is None:
+            return None
+        items = {self.canonical(arm.place.hit_id) for arm in self.arms if arm.place} | {self.id}
+        ranks = [found[1] for found in map(self.recomputed.ranks, items) if found]
+        return min(ranks, default=None)
+
+    @cached_property
+    def silent_arms(self) -> tuple[str, ...]:
+        """Arms that returned hits and left no mark on the logged fused scores."""
+        fused = self.trace.fused
+        if not fused or self.rrf_k is None or len(self.fusion_inputs) < 2:
+            return ()
+        used = contributing(self.fusion_inputs, fused, self.rrf_k)
+        return tuple(arm for arm, hits in self.fusion_inputs.items() if hits and arm not in used)
+
+
+def same_model(a: str, b: str) -> bool:
+    """One model under two spellings: provider prefixes, case and a `:latest` tag aside."""
+    return _bare(a) == _bare(b)
+
+
+def _bare(model: str) -> str:
+    return model.casefold().removesuffix(":latest").rsplit("/", 1)[-1].replace("_", "-")
+
+
+def moment(text: str | None) -> datetime | None:
+    """An ISO 8601 date or time as an instant (UTC when it names no zone); None when absent or not one."""
+    if text is None:
+        return None
+    try:
+        value = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return value if value.tzinfo else value.replace(tzinfo=UTC)

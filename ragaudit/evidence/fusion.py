@@ -1,0 +1,98 @@
+"""Recomputes reciprocal rank fusion from the logged arms, with canonical ids, and compares it with the log.
+
+Reciprocal rank fusion: Cormack, Clarke and Buettcher, SIGIR 2009: score(d) = sum over arms of w / (k + rank(d)).
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from ragaudit.model.pipeline import Fusion
+from ragaudit.model.trace import Ranking
+
+DEFAULT_K = 60.0
+_TOLERANCE = 2e-5
+"""Logs round to five decimals; two such roundings may add up."""
+_CONSTANTS = (60.0, 2.0, 1.0, 10.0, 20.0, 30.0, 40.0, 50.0, 80.0, 100.0)
+
+
+@dataclass(frozen=True)
+class Recomputed:
+    """The fused order that the arms give. Ties share one score; a rank is therefore a range."""
+
+    scores: Mapping[str, float]
+    k: float
+
+    def ranks(self, item: str) -> tuple[int, int] | None:
+        """Best and worst rank of an id under any order of its ties; None when no arm holds it."""
+        mine = self.scores.get(item)
+        if mine is None:
+            return None
+        above = sum(score > mine + _TOLERANCE for score in self.scores.values())
+        level = sum(abs(score - mine) <= _TOLERANCE for score in self.scores.values())
+        return above + 1, above + level
+
+
+def recompute(arms: Mapping[str, Ranking], fusion: Fusion, k: float, canonical: Callable[[str], str]) -> Recomputed:
+    """Fuse the arms as configured. Each arm counts an id once, at its best rank, whatever name it goes by there."""
+    shift = 0 if fusion.rank_base is None else fusion.rank_base - 1
+    scores: dict[str, float] = {}
+    for arm, hits in arms.items():
+        weight = 1.0 if fusion.weights is None else fusion.weights.get(arm, 1.0)
+        seen: set[str] = set()
+        for rank, hit in enumerate(hits, start=1):
+            item = canonical(hit.id)
+            if item not in seen:
+                seen.add(item)
+                scores[item] = scores.get(item, 0.0) + weight / (k + rank + shift)
+    return Recomputed(scores, k)
+
+
+def rrf_constant(arms: Mapping[str, Ranking], fused: Ranking, fusion: Fusion) -> float | None:
+    """The constant of reciprocal rank fusion: as configured, else the one that explains the logged scores.
+
+    None when another method is configured, or when no common constant explains the logged scores of the fused list:
+    a field called `rrf` may hold another fusion's score.
+    """
+    if fusion.method is not None:
+        return (fusion.k or DEFAULT_K) if fusion.method.casefold() in {"rrf", "reciprocal_rank_fusion"} else None
+    logged = {hit.id: hit.value for hit in fused if hit.value is not None}
+    if not logged:
+        return None
+    for constant in _CONSTANTS if fusion.k is None else (fusion.k,):
+        partial = _contributions(arms, constant)
+        if all(any(abs(value - s) <= _TOLERANCE for s in partial.get(i, ())) for i, value in logged.items()):
+            return constant
+    return None
+
+
+def contributing(arms: Mapping[str, Ranking], fused: Ranking, k: float) -> frozenset[str]:
+    """The arms without which the logged fused scores cannot be explained.
+
+    An arm that returned hits and is not among them was dropped before fusion.
+    """
+    found: set[str] = set()
+    for hit in fused:
+        if hit.value is None:
+            continue
+        for arm, hits in arms.items():
+            rank = next((r for r, h in enumerate(hits, start=1) if h.id == hit.id), None)
+            if rank is None:
+                continue
+            others = _contributions({a: h for a, h in arms.items() if a != arm}, k).get(hit.id, (0.0,))
+            if all(abs(hit.value - s) > _TOLERANCE for s in others):
+                found.add(arm)
+    return frozenset(found)
+
+
+def _contributions(arms: Mapping[str, Ranking], k: float) -> dict[str, tuple[float, ...]]:
+    """Each id's possible scores: the sum over every subset of the arms that hold it."""
+    sums: dict[str, tuple[float, ...]] = {}
+    for hits in arms.values():
+        seen: set[str] = set()
+        for rank, hit in enumerate(hits, start=1):
+            if hit.id in seen:
+                continue
+            seen.add(hit.id)
+            before = sums.get(hit.id, (0.0,))
+            sums[hit.id] = (*before, *(s + 1.0 / (k + rank) for s in before))
+    return sums
