@@ -1,0 +1,339 @@
+"""Settings: what ragaudit.toml, the environment and the command line say, and which of them set what."""
+
+import hashlib
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, Strict, ValidationError
+
+from ragaudit.errors import ConfigError
+from ragaudit.model.pipeline import Pipeline
+from ragaudit.model.record import Concluded, Observed
+
+_Int = Annotated[int, Strict()]
+_Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class AclSettings(Concluded):
+    """How a user's principals match a chunk's ACL: any in common, or every principal of the ACL held."""
+
+    rule: Literal["any", "all"] = "any"
+    everyone: tuple[str, ...] = ()
+    """Principals that every user holds without their being logged."""
+
+
+class AuditSettings(Concluded):
+    """How the numbers are computed."""
+
+    scope: Literal["answer", "retrieval"] = "answer"
+    """`retrieval`: evidence that reached the prompt is a pass even when nobody judged the answer."""
+    seed: Annotated[_Int, Field(ge=0)] = 0
+    resamples: Annotated[_Int, Field(ge=1)] = 10_000
+    gain: Literal["linear", "exp"] = "linear"
+    min_queries: Annotated[_Int, Field(ge=1)] = 30
+
+
+class ExperimentSettings(Concluded):
+    """Where changes are authorised: the index that an experiment may write to ("test"), None = nowhere."""
+
+    index_write: str | None = None
+
+
+class QuadrantSettings(Concluded):
+    """Where the 2x2 of context recall and faithfulness is cut."""
+
+    context_recall: _Share = 0.5
+    faithfulness: _Share = 0.7
+
+
+class JudgeSettings(Observed):
+    """The judge; keys that ragaudit does not know are kept."""
+
+    model: str | None = None
+    cuts: QuadrantSettings = QuadrantSettings()
+
+
+class Settings(Concluded):
+    """Everything a run was told. A table is None when it was missing from the file."""
+
+    name: str | None = None
+    pipeline: Pipeline = Pipeline()
+    gates: dict[str, Any] | None = None
+    judge: JudgeSettings | None = None
+    slices: tuple[str, ...] | None = None
+    """Names of `Trace.slices` to slice by; None = all of them."""
+    acl: AclSettings | None = None
+    experiment: ExperimentSettings | None = None
+    audit: AuditSettings = AuditSettings()
+    origin: dict[str, str] = Field(default_factory=dict)
+    """Dotted setting -> what set it: the file, "environment RAGAUDIT_X", "flag --x" or "default"."""
+
+
+_TABLES = ("pipeline", "gates", "judge", "slices", "acl", "experiment", "audit")
+_CLOSED: Mapping[str, tuple[str, ...]] = {
+    "slices": ("dimensions",),
+    "acl": tuple(AclSettings.model_fields),
+    "experiment": tuple(ExperimentSettings.model_fields),
+    "audit": tuple(AuditSettings.model_fields),
+    "judge.cuts": tuple(QuadrantSettings.model_fields),
+}
+_OPTIONS: Mapping[str, str] = {
+    "name": "name",
+    "judge": "judge.model",
+    **{key: f"audit.{key}" for key in AuditSettings.model_fields},
+}
+"""What the environment (RAGAUDIT_SEED) and the command line (--seed) may set besides the file."""
+
+
+def load_settings(path: Path | None, *, env: Mapping[str, str], flags: Mapping[str, object]) -> Settings:
+    """Read the settings: a flag wins over the environment, the environment over the file.
+
+    Args:
+        path: ragaudit.toml, or None when there is none.
+        env: The environment; only RAGAUDIT_<OPTION> is read.
+        flags: Options of the command line by name (`seed`, `min_queries`, `judge`); None = not given.
+
+    Raises:
+        ConfigError: The file cannot be read, or a key or value in it, in the environment or in a flag is wrong.
+    """
+    place = path.name if path else "ragaudit.toml"
+    tables = _parse(path) if path else {}
+    _check_keys(tables, place)
+    origin = {dotted: place for dotted, _ in _leaves(tables)}
+    for source, dotted, value in _overrides(env, flags):
+        *parents, key = dotted.split(".")
+        table = tables
+        for parent in parents:
+            table = table.setdefault(parent, {})
+        table[key] = value
+        origin[dotted] = source
+    for table_name, record in (("audit", AuditSettings), ("acl", AclSettings)):
+        for key in record.model_fields:
+            origin.setdefault(f"{table_name}.{key}", "default")
+    return _validated(tables, origin, place)
+
+
+def fingerprint(pipeline: Pipeline, k_final: int | None, acl: AclSettings | None) -> str:
+    """Name a configuration: equal exactly when nothing that was said about the pipeline, K or the ACL rule differs.
+
+    Unknown keys count. An absent table, an empty one and a null are the same: nothing was said.
+    """
+    said = {
+        "pipeline": pipeline.model_dump(by_alias=True),
+        "k_final": k_final,
+        "acl": (acl or AclSettings()).model_dump(),
+    }
+    text = json.dumps(_canonical(said), sort_keys=True, separators=(",", ":"), ensure_ascii=True, default=str)
+    return "b2:" + hashlib.blake2b(text.encode()).hexdigest()[:16]
+
+
+def starter_toml() -> str:
+    """The commented ragaudit.toml that `ragaudit init` writes."""
+    return _STARTER
+
+
+def _parse(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror}). Check the path.") from None
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: byte {error.start} is not UTF-8. Save the file as UTF-8.") from None
+    except RecursionError:
+        raise ConfigError(f"{path}: is nested too deeply to read. Write flat tables.") from None
+    except tomllib.TOMLDecodeError as error:
+        found = re.search(r" \(at line (\d+), column (\d+)\)$", str(error))
+        place = f"{path}:{found[1]}" if found else str(path)
+        what = str(error)[: found.start()] if found else str(error)
+        raise ConfigError(f"{place}: not valid TOML: {what}. Correct the line.") from None
+
+
+def _check_keys(tables: Mapping[str, Any], place: str) -> None:
+    _refuse_unknown(tables, ("name", *_TABLES), place, "")
+    for name in _TABLES:
+        if name in tables and not isinstance(tables[name], dict):
+            raise ConfigError(f"{place}: {name} is a value. Write it as a table: [{name}].")
+    for dotted, known in _CLOSED.items():
+        table: Any = tables
+        for part in dotted.split("."):
+            table = table.get(part, {}) if isinstance(table, dict) else {}
+        if isinstance(table, dict):
+            _refuse_unknown(table, known, place, f"{dotted}.")
+
+
+def _refuse_unknown(table: Mapping[str, Any], known: tuple[str, ...], place: str, prefix: str) -> None:
+    for key in table:
+        if key not in known:
+            near = get_close_matches(key, known, n=1)
+            hint = f"Did you mean '{prefix}{near[0]}'?" if near else f"Known here: {', '.join(known)}."
+            raise ConfigError(f"{place}: unknown {'key' if prefix else 'table or key'} '{prefix}{key}'. {hint}")
+
+
+def _overrides(env: Mapping[str, str], flags: Mapping[str, object]) -> Iterator[tuple[str, str, object]]:
+    """(what set it, dotted setting, value), the weaker source first."""
+    for option, dotted in _OPTIONS.items():
+        variable = f"RAGAUDIT_{option.upper()}"
+        if text := env.get(variable):
+            is_whole = dotted.startswith("audit.") and re.fullmatch(r"-?\d{1,18}", text)
+            yield f"environment {variable}", dotted, int(text) if is_whole else text
+    for option, value in flags.items():
+        if value is not None:
+            yield f"flag --{option.replace('_', '-')}", _OPTIONS[option], value
+
+
+def _leaves(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from _leaves(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+def _validated(tables: dict[str, Any], origin: dict[str, str], place: str) -> Settings:
+    given = {**tables, "origin": origin}
+    if "slices" in tables:
+        given["slices"] = tables["slices"].get("dimensions")
+    try:
+        settings = Settings.model_validate(given)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        dotted = ".".join(str(part) for part in first["loc"]).replace("slices", "slices.dimensions", 1)
+        source = next((name for key, name in origin.items() if dotted == key or dotted.startswith(f"{key}.")), place)
+        raise ConfigError(
+            f"{source}: {dotted}: {first['msg']}, not {_short(first['input'])}. Correct the value."
+        ) from None
+    k_final = settings.pipeline.k_final
+    if k_final is not None and (k_final < 1 or tables["pipeline"]["k_final"] is True):
+        raise ConfigError(f"{place}: pipeline.k_final: must be a number from 1. Write the K that reaches the prompt.")
+    return settings
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:59] + "…"
+
+
+def _canonical(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        pairs = {str(key): _canonical(item) for key, item in value.items()}
+        return {key: item for key, item in pairs.items() if item not in (None, {}, [])}
+    if isinstance(value, list | tuple):
+        return [_canonical(item) for item in value]
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value
+
+
+_STARTER = """\
+# ragaudit.toml: what an audit is told about the system it looks at. Every key is optional; what is not said here is
+# not guessed. Lines that start with "# " and hold a key are examples: remove the "# " and put your own value.
+
+# name = "support-bot, October"       # how the run is called in reports; default: the folder's name
+
+# The frozen configuration of the pipeline that wrote the traces. Say what you know. Keys that ragaudit does not know
+# are kept, are part of the fingerprint, and count as a changed variable when two runs are compared.
+[pipeline]
+# arms = ["dense", "bm25"]            # configured arms; one that is named here and not in a trace is a finding
+# k_final = 8                         # how many chunks reach the prompt
+
+[pipeline.embedding.query]            # how the query is embedded; prefix = "" means "known to be none"
+# model = "bge-m3"
+# dim = 1024
+# prefix = ""
+# normalised = true
+
+[pipeline.embedding.corpus]           # how the chunks were embedded
+# model = "bge-m3"
+# dim = 1024
+# prefix = ""
+# normalised = true
+# max_tokens = 8192
+# requires_prefix = false
+# languages = ["en", "de"]
+
+[pipeline.metric]                     # the distance that the model was trained for
+# expected = "cosine"
+
+[pipeline.search.dense]               # one table for each arm
+# type = "similarity"                 # or "mmr"
+# fetch_k = 50
+# ef_search = 64
+
+[pipeline.parser]
+# name = "pdf-parser"
+# version = "1.4"
+
+[pipeline.chunker]
+# name = "by-heading"
+# target_tokens = 400
+# overlap = 40
+
+[pipeline.filter]
+# mode = "pre"                        # "pre" before the search, "scan" during it, "post" after it
+# fetch_k = 50
+# expected = { tenant = "acme" }      # what every query must be filtered by, ACL clauses included
+
+[pipeline.fusion]
+# method = "rrf"                      # or "weighted", ...
+# k = 60
+# rank_base = 1
+
+# [[pipeline.thresholds]]             # one for each score floor
+# value = 0.3
+# on = "dense"                        # the list it cuts: an arm's name, "fused", "rerank", or "none"
+# score = "cosine"                    # the score it reads
+# direction = "min"                   # "min" drops what is below, "max" drops what is above
+# kind = "floor"                      # or "autocut"
+
+[pipeline.rerank]
+# model = "bge-reranker-v2-m3"
+# candidates = 50
+# top_n = 8
+
+[pipeline.pack]
+# dedupe_by = "content_hash"
+# token_budget = 6000
+# on_overflow = "drop"
+
+[pipeline.generator]
+# model = "my-llm"
+# context_window = 32000
+# max_tokens = 1000
+
+# How the numbers are computed. RAGAUDIT_SEED and the like, and --seed and the like, win over this table.
+[audit]
+scope = "answer"                      # "retrieval": evidence in the prompt passes, even when no answer was judged
+seed = 0                              # for the bootstrap intervals
+resamples = 10000
+gain = "linear"                       # nDCG gain: "linear" as trec_eval, or "exp"
+min_queries = 30                      # fewer queries than this is a finding
+
+# Which slices of the traces (`slices` of each query) are reported; all of them when this table is missing.
+# [slices]
+# dimensions = ["language", "family"]
+
+# Who may read what: how a user's principals (`user_acl`) match the ACL of a source or chunk.
+[acl]
+rule = "any"                          # one principal in common is enough; "all": every principal of the ACL is held
+everyone = []                         # principals that every user holds without logging them, e.g. ["public"]
+
+# The thresholds a run must hold, chosen from the baseline. Missing gates are a finding and stop `ragaudit gate`.
+# [gates]
+# "recall@k" = 0.80
+
+# Where experiments may write. Missing permission is a finding: an experiment then stays a proposal.
+# [experiment]
+# index_write = "test"
+
+# The model that judges where gold ids are missing. Nothing is sent anywhere without it.
+# [judge]
+# model = "provider/model"
+# [judge.cuts]                        # where the 2x2 of context recall and faithfulness is cut
+# context_recall = 0.5
+# faithfulness = 0.7
+"""
