@@ -1,6 +1,5 @@
 """Everything that is known about one gold id of one query, asked for by name: what the causes look at."""
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -13,11 +12,10 @@ from ragaudit.evidence.identity import Identities
 from ragaudit.evidence.journey import GoldRow, Place, QueryEvidence
 from ragaudit.evidence.leaks import Foreign
 from ragaudit.evidence.predicate import Match, clauses, match
+from ragaudit.evidence.sources import named_lexical
 from ragaudit.model.inventory import ChunkKind, Index, IndexArm
 from ragaudit.model.pipeline import Pipeline, Search
 from ragaudit.model.trace import ArmStatus, Probe, Ranking, Trace
-
-_LEXICAL_NAME = re.compile(r"bm25|lexic|sparse|keyword|fts|full.?text|tf.?idf|splade", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -26,8 +24,6 @@ class RunFacts:
 
     stamps: Mapping[str, int] = field(default_factory=dict)
     """Embedding model -> chunks stamped with it, over the chunk table."""
-    gold_ids_unknown: bool = False
-    """No gold id of the run is known to any list or inventory: the labels are of another corpus build."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +133,7 @@ class GoldFacts:
             return True
         if index is not None and (index.models or index.dims or index.metric or index.ann):
             return False
-        return _LEXICAL_NAME.search(name) is not None
+        return named_lexical(name)
 
     @cached_property
     def missed_arms(self) -> tuple[ArmFacts, ...]:
@@ -148,6 +144,25 @@ class GoldFacts:
     def dense_missed(self) -> tuple[ArmFacts, ...]:
         """The vector arms that do not have the gold within K."""
         return tuple(arm for arm in self.missed_arms if not arm.lexical)
+
+    def reach(self, arm: ArmFacts) -> int:
+        """How deep within K this arm could have shown the gold: no deeper than the rows it returned."""
+        return min(self.k, len(arm.hits)) if arm.hits else self.k
+
+    @cached_property
+    def unlogged_arms(self) -> tuple[str, ...]:
+        """Configured arms of which the trace shows nothing: they may have found the gold."""
+        known = {*(self.trace.arms or {}), *(self.trace.arm_status or {})}
+        return tuple(arm for arm in self.pipeline.arms or () if arm not in known)
+
+    @property
+    def fused_cut(self) -> int:
+        """How many of the fused list go on: what the reranker was given, else K."""
+        given = self.trace.rerank_input
+        if given is not None:
+            return max(self.k, len(given))
+        reranked = self.trace.after_rerank is not None
+        return max(self.k, self.pipeline.rerank.candidates or 0) if reranked else self.k
 
     @property
     def in_arm_within_k(self) -> bool:

@@ -65,7 +65,7 @@ def _between(f: GoldFacts, before: str, place: Place, after: Listed) -> tuple[St
 
 def _floor_possible(f: GoldFacts, before: str, place: Place, after: Listed) -> bool:
     """Could a score floor stand between these lists? Configured floors were checked already and did not drop it."""
-    if before in ("after_threshold", "rerank_input", "after_rerank") or f.pipeline.thresholds:
+    if before in ("after_threshold", "rerank_input", "after_rerank") or f.pipeline.floors_known:
         return False
     return not _kept_around(f, before, place, after)
 

@@ -43,8 +43,8 @@ def _embed(f: GoldFacts) -> list[str]:
 
 
 def _retrieve(f: GoldFacts) -> list[str]:
-    if f.trace.arms is None:
-        return ["arms"]
+    if f.trace.arms is None or f.unlogged_arms:
+        return [f"arms.{arm}" for arm in f.unlogged_arms] or ["arms"]
     return [] if any(True for _ in f.probes("exact_rank")) else ["probe exact_rank"]
 
 
@@ -56,8 +56,8 @@ def _fuse(f: GoldFacts) -> list[str]:
         found.append("after_threshold")
     if f.pipeline.fusion.method is None and len(f.arms) > 1:
         found.append("[pipeline.fusion] method, k")
-    if not f.pipeline.thresholds:
-        found.append('[[pipeline.thresholds]] (on = "none" when there is none)')
+    if not f.pipeline.floors_known:
+        found.append("[pipeline] thresholds ([] when there is none)")
     return found
 
 

@@ -84,10 +84,11 @@ def _label_issue(f: GoldFacts) -> tuple[Gap, str] | None:
     by_itself = any(f.id in entry.ids for entry in f.merged) or any(
         arm.place and arm.place.hit_id == f.id for arm in f.arms
     )
-    if not by_itself and (f.run.gold_ids_unknown or f.index.id_overlap_with_gold == 0.0):
+    if not by_itself and f.index.id_overlap_with_gold == 0.0:
         return Gap.GOLD_ID_SPACE, f"{f.id}: no gold id is known to the index: labels and index are of different builds"
     span = f.row.span
-    if span.source is False and span.extracted in (None, False) and span.chunk in (None, False) and not _stale(f):
+    held = True in (span.extracted, span.chunk)
+    if span.source in (False, "partial") and not held and not _stale(f):
         return Gap.WRONG_GOLD_LABEL, f"{f.id}: the label's span is not in its own source"
     if span.elsewhere is not None and span.chunk is False:
         return Gap.WRONG_GOLD_LABEL, f"{f.id} does not hold the label's span, {span.elsewhere} of the same source does"
@@ -133,7 +134,7 @@ def _missed(f: GoldFacts) -> GoldDiagnosis:
     loss = lost_between(f)
     if loss is not None and not _fusion_confirmed(f, loss):
         return _lost(f, loss)
-    for step in _SEARCH:
+    for step in () if f.unlogged_arms else _SEARCH:
         found = list(_fired(f, step))
         if found and (step != "search_last" or _embed_excluded(f)):
             return _failed(f, found)
@@ -151,7 +152,7 @@ def _fusion_confirmed(f: GoldFacts, loss: Loss) -> bool:
     if loss.after != "fused" and loss.before != "fused":
         return False
     again = f.recomputed_rank
-    return again is not None and again > f.k and bool(f.missed_arms)
+    return again is not None and again > f.fused_cut and bool(f.missed_arms)
 
 
 def _lost(f: GoldFacts, loss: Loss) -> GoldDiagnosis:
@@ -161,7 +162,7 @@ def _lost(f: GoldFacts, loss: Loss) -> GoldDiagnosis:
     if only is Stage.RERANK:
         return _failed(f, [*_fired(f, "residue_pack")] or [Fired("pack_loss", Stage.RERANK, where)])
     # Where only vector arms have it, a floor may have read scores that the index got wrong.
-    configured = f.pipeline.fusion.method is not None or bool(f.pipeline.thresholds)
+    configured = f.pipeline.fusion.method is not None or f.pipeline.floors_known
     if only is Stage.FUSE and (configured or not f.held_by_dense_only):
         return _failed(f, list(_fired(f, "residue_fuse")))
     could_be = set(loss.could_be)
@@ -180,8 +181,10 @@ def _residue(f: GoldFacts, *, confirmed: bool) -> GoldDiagnosis:
     """Steps 8 and 9: retrieve is what is left when every other stage is excluded by an observation."""
     before_fusion = STAGES[: STAGES.index(Stage.RETRIEVE) + 1]
     possible = [*before_fusion, Stage.FILTER] if f.trace.arms is not None else list(STAGES[:-1])
-    if any(entry.name == "after_rerank" for entry in f.merged) and f.in_any_arm:
+    if f.listed("after_rerank") is not None and f.in_any_arm:
         possible.append(Stage.RERANK)
+    if f.unlogged_arms:
+        possible += [Stage.FUSE, Stage.RERANK]
     if f.in_any_arm and f.listed("fused") is not None and f.recomputed_rank is None and len(f.arms) > 1:
         possible.append(Stage.FUSE)
     left = _not_excluded(f, possible)
@@ -193,6 +196,8 @@ def _residue(f: GoldFacts, *, confirmed: bool) -> GoldDiagnosis:
             where += "; fusion is as configured"
     elif f.arms:
         where = f"{f.id}: in no arm ({', '.join(arm.name for arm in f.arms)})"
+        if f.unlogged_arms:
+            where += f"; {', '.join(f.unlogged_arms)} is configured and was not logged"
     else:
         where = f"{f.id}: not in the context; no arm was logged"
     return _undetermined(f, Outcome.FAIL, left, where)

@@ -121,6 +121,11 @@ class Pipeline(Observed):
     pack: Pack = Field(default_factory=Pack)
     generator: Generator = Field(default_factory=Generator)
 
+    @property
+    def floors_known(self) -> bool:
+        """The thresholds were written down, if only as `thresholds = []`: there are no others."""
+        return "thresholds" in self.model_fields_set
+
     def with_overrides(self, overrides: Mapping[str, Any] | None) -> "Pipeline":
         """This configuration with one query's departures (`Trace.config`) laid over it, table by table."""
         if not overrides:

@@ -239,7 +239,7 @@ def fusion_ids(f: GoldFacts) -> str | None:
         return f"{f.id}: rank {rank} when fusion keys on canonical ids; {_logged(f)}"
     renamed = any(f.canonical(hit.id) != hit.id for hits in f.fusion_inputs.values() for hit in hits)
     again = f.recomputed_rank
-    if renamed and again is not None and again <= f.k:
+    if renamed and again is not None and again <= f.fused_cut:
         return f"{f.id}: rank {again} when fusion is recomputed with canonical ids; {_logged(f)}"
     return None
 
@@ -310,14 +310,14 @@ def fusion_weight(f: GoldFacts) -> str | None:
 )
 def fusion_formula(f: GoldFacts) -> str | None:
     again = f.recomputed_rank
-    if not _fusion_lost(f) or again is None or again > f.k or not _no_filter_between(f):
+    if not _fusion_lost(f) or again is None or again > f.fused_cut or not _no_filter_between(f):
         return None
     return f"{f.id}: rank {again} when fusion is recomputed as configured; {_logged(f)}"
 
 
 def _fusion_lost(f: GoldFacts) -> bool:
     fused = f.listed("fused")
-    return fused is not None and (fused.place is None or fused.place.rank > f.k)
+    return fused is not None and (fused.place is None or fused.place.rank > f.fused_cut)
 
 
 def _no_filter_between(f: GoldFacts) -> bool:

@@ -242,8 +242,8 @@ def vector_missing(f: GoldFacts) -> str | None:
 def tombstones(f: GoldFacts) -> str | None:
     for arm in f.dense_missed:
         dead = arm.index.tombstones if arm.index else None
-        rank = _exact(f, arm)
-        if dead and rank is not None and rank <= f.k:
+        rank = f.probe_rank("exact_rank", arm.name)
+        if dead and rank is not None and rank <= f.reach(arm):
             return f"{f.id}: exact rank {rank} in {arm.name}, which lost it among {dead} deleted rows"
     return None
 
@@ -259,8 +259,8 @@ def ann_miss(f: GoldFacts) -> str | None:
     for arm in f.dense_missed:
         if arm.search.type == "mmr":
             continue
-        rank = _exact(f, arm)
-        if rank is not None and rank <= f.k:
+        rank = f.probe_rank("exact_rank", arm.name)
+        if rank is not None and rank <= f.reach(arm):
             limit = f" (searched with ef {arm.search.ef_search})" if arm.search.ef_search is not None else ""
             return f"{f.id}: exact rank {rank} in {arm.name}, and the index missed it{limit}"
         if arm.place is None and f.probe_missed("self_query_rank", arm.name):
@@ -269,7 +269,7 @@ def ann_miss(f: GoldFacts) -> str | None:
         if arm.place is None and own is not None and own > f.k:
             return f"{f.id}: searched with its own vector, it comes back at rank {own} in {arm.name}"
         wider = f.probe_rank("rank_other_limit", arm.name)
-        if arm.place is None and wider is not None and wider <= min(f.k, len(arm.hits)):
+        if arm.place is None and wider is not None and wider <= f.reach(arm):
             note = next((p.note for p in f.probes("rank_other_limit", arm.name) if p.note), "another limit")
             return f"{f.id}: rank {wider} in {arm.name} with {note}, absent with the limit that was sent"
     return None
@@ -339,7 +339,3 @@ def oversized_chunk(f: GoldFacts) -> str | None:
     if chunk.tokens <= 2 * target:
         return None
     return f"{f.id}: {chunk.tokens} tokens, the chunker's target is {target}"
-
-
-def _exact(f: GoldFacts, arm: ArmFacts) -> int | None:
-    return f.probe_rank("exact_rank", arm.name)

@@ -107,7 +107,8 @@ def lexical_no_terms(f: GoldFacts) -> str | None:
 def lexical_operator(f: GoldFacts) -> str | None:
     for arm in _lexical_missed(f):
         rank = f.probe_rank("lexical_rank", arm.name)
-        if rank is not None and rank <= f.k:
+        fetched = len(arm.hits) if arm.hits else f.k
+        if rank is not None and rank <= min(f.k, fetched):
             operator = f" with operator {arm.search.operator!r}" if arm.search.operator else ""
             return f"{f.id}: rank {rank} by the lexical engine's own ranking; {arm.name}{operator} did not return it so"
     return None
@@ -163,6 +164,21 @@ def diversity(f: GoldFacts) -> str | None:
         if arm.search.type == "mmr" and rank is not None and rank <= f.k:
             weight = f" (lambda {arm.search.lambda_mult:g})" if arm.search.lambda_mult is not None else ""
             return f"{f.id}: rank {rank} by similarity alone; {arm.name} selects by MMR{weight}"
+    return None
+
+
+@cause(
+    "fetch_too_small",
+    Stage.RETRIEVE,
+    "search",
+    summary="The arm fetches fewer candidates than K, and the gold stands just behind them.",
+    remedy="Raise the number of candidates that this arm fetches; same filter, same K.",
+)
+def fetch_too_small(f: GoldFacts) -> str | None:
+    for arm in f.missed_arms:
+        rank = f.probe_rank("lexical_rank" if arm.lexical else "exact_rank", arm.name)
+        if rank is not None and f.reach(arm) < rank <= f.k:
+            return f"{f.id}: exact rank {rank} in {arm.name}, which fetched {len(arm.hits)}; K is {f.k}"
     return None
 
 

@@ -1,0 +1,1 @@
+"""Runs one audit from a bundle to an audit file."""

@@ -1,0 +1,271 @@
+"""One pass over the run before any verdict: what is dead, mixed, missing or inconsistent, and what that forbids."""
+
+from collections import Counter
+from collections.abc import Iterable
+from itertools import pairwise
+
+from ragaudit.config import Settings
+from ragaudit.diagnosis.facts import RunFacts
+from ragaudit.diagnosis.preflight_rules import config_findings, index_findings, missing_field_findings, noted
+from ragaudit.evidence.identity import Identities
+from ragaudit.evidence.sources import lexical_arms, top_k_sources
+from ragaudit.model.result import Canary, Finding, Level
+from ragaudit.model.trace import ArmState, Ranking, Trace
+
+MIN_FOR_PATTERN = 5
+"""Fewer queries than this show no pattern of the run."""
+
+
+class Preflight:
+    """Watches every trace once, then answers for the run. Holds counts and ids only, never traces."""
+
+    def __init__(self, identities: Identities, settings: Settings) -> None:
+        self._identities = identities
+        self._settings = settings
+        self.n = 0
+        self._missing: Counter[str] = Counter()
+        self._arms: Counter[str] = Counter()
+        self._empty: Counter[str] = Counter()
+        self._errored: Counter[str] = Counter()
+        self._constant: Counter[str] = Counter()
+        self._untidy: Counter[str] = Counter()
+        self._gold_unknown: dict[str, None] = {}
+        self._gold_known = 0
+        self._gold_queries = 0
+        self._reranked = 0
+        self._rerank_same = 0
+        self._over_k = 0
+        self._under_k = 0
+        self._judged = 0
+        self._synthetic = 0
+        self._sources: Counter[str] = Counter()
+        self._revisions: Counter[str] = Counter()
+        self._last_query: str | None = None
+        self.ks: Counter[int] = Counter()
+
+    def watch(self, trace: Trace) -> None:
+        """Count one trace."""
+        self.n += 1
+        self.ks[trace.k_final] += 1
+        for name in ("user_acl", "index_revision", "embedding_model", "filters_applied", "arms", "final_context_ids"):
+            self._missing[name] += getattr(trace, name) is None
+        self._missing["fused"] += trace.fused is None and len(trace.arms or {}) > 1
+        self._missing["after_rerank"] += trace.after_rerank is None and self._reranker_configured
+        self._missing["gold"] += not trace.gold_labelled and trace.answerable is None
+        self._missing["prompt_ids"] += trace.prompt_ids is None and trace.prompt_tokens is None
+        answer = trace.answer
+        self._judged += answer is not None and (answer.correct is not None or answer.abstained is not None)
+        self._synthetic += str((trace.slices or {}).get("origin", "")).casefold() == "synthetic"
+        if trace.index_revision is not None:
+            self._revisions[trace.index_revision] += 1
+        if trace.timestamp is not None and (self._last_query is None or trace.timestamp > self._last_query):
+            self._last_query = trace.timestamp
+        for name, hits in trace.lists().items():
+            self._list(name, hits)
+        for name, status in (trace.arm_status or {}).items():
+            self._errored[name] += status.status is ArmState.ERRORED
+        self._rerank(trace)
+        if trace.final_context_ids is not None:
+            self._over_k += len(trace.final_context_ids) > trace.k_final
+            self._under_k += len(trace.final_context_ids) < trace.k_final
+        self._gold(trace)
+        self._sources.update(top_k_sources(trace))
+
+    @property
+    def _reranker_configured(self) -> bool:
+        return bool(self._settings.pipeline.rerank.model_fields_set or self._settings.pipeline.rerank.model_extra)
+
+    def _list(self, name: str, hits: Ranking) -> None:
+        if name.startswith("arm:"):
+            arm = name.removeprefix("arm:")
+            self._arms[arm] += 1
+            self._empty[arm] += not hits
+            scores = {hit.value for hit in hits}
+            self._constant[arm] += len(hits) >= 3 and len(scores) == 1 and None not in scores
+        ranks = [hit.rank for hit in hits if hit.rank is not None]
+        if ranks:
+            self._untidy["zero_based"] += min(ranks) == 0
+            self._untidy["rank_disorder"] += any(a >= b for a, b in pairwise(ranks))
+            self._untidy["rank_gaps"] += max(ranks) - min(ranks) + 1 > len(ranks)
+        values = [hit.value for hit in hits if hit.value is not None]
+        falling = all(a >= b for a, b in pairwise(values))
+        self._untidy["not_in_score_order"] += not falling and not all(a <= b for a, b in pairwise(values))
+        self._untidy["repeated_ids"] += len({hit.id for hit in hits}) < len(hits)
+
+    def _rerank(self, trace: Trace) -> None:
+        before = trace.rerank_input if trace.rerank_input is not None else trace.fused
+        if before is None and len(trace.arms or {}) == 1:
+            before = next(iter((trace.arms or {}).values()))
+        if trace.after_rerank is None or before is None or len(trace.after_rerank) < 3:
+            return
+        self._reranked += 1
+        after = [hit.id for hit in trace.after_rerank]
+        self._rerank_same += after == [hit.id for hit in before[: len(after)]]
+
+    def _gold(self, trace: Trace) -> None:
+        if not trace.gold:
+            return
+        self._gold_queries += 1
+        inventory = self._identities.inventory
+        listed = {hit.id for hits in trace.lists().values() for hit in hits}
+        listed.update(trace.final_context_ids or (), trace.prompt_ids or (), (trace.id_map or {}).values())
+        for gold in trace.gold:
+            known = gold.id in listed or inventory.chunk(gold.id) is not None or inventory.source(gold.id) is not None
+            if known or inventory.source(gold.source_id) is not None:
+                self._gold_known += 1
+            elif len(self._gold_unknown) < 1000:
+                self._gold_unknown[gold.id] = None
+
+    # --- what it adds up to ------------------------------------------------------------------------------------
+
+    def facts(self) -> RunFacts:
+        """What the procedure needs to know about the run."""
+        chunks = (self._identities.inventory.chunks or {}).values()
+        return RunFacts(stamps=Counter(chunk.embedding_model for chunk in chunks if chunk.embedding_model))
+
+    def canary(self) -> Canary:
+        """Shares of the top K by the arms that found it; needs no gold."""
+        total = sum(self._sources.values())
+        return Canary(source_share={name: n / total for name, n in sorted(self._sources.items())} if total else {})
+
+    @property
+    def k_final(self) -> int | None:
+        """The one K of the run; None when queries differ."""
+        return next(iter(self.ks)) if len(self.ks) == 1 else None
+
+    def findings(self, set_aside: int = 0) -> tuple[Finding, ...]:
+        """Every finding, blocking ones first."""
+        found = [*self._blocking(), *self._arm_findings(), *self._rerank_findings(), *self._gold_findings(set_aside)]
+        found += missing_field_findings(self._missing, self.n)
+        found += index_findings(self._identities.inventory, self._settings, self._revisions, self._last_query)
+        found += self._list_findings()
+        found += config_findings(self._settings)
+        order = list(Level)
+        return tuple(sorted(found, key=lambda finding: order.index(finding.severity)))
+
+    def _blocking(self) -> Iterable[Finding]:
+        unknown = len(self._gold_unknown)
+        if not self._gold_known and unknown >= MIN_FOR_PATTERN and self._gold_queries >= MIN_FOR_PATTERN:
+            yield noted(
+                "gold_id_space",
+                Level.BLOCK,
+                f"none of the gold ids of {self._gold_queries} queries is known to any list or inventory "
+                f"(first: {next(iter(self._gold_unknown))!r}): labels and index are of different builds",
+                "Re-key the gold by content hash or id_map, or pass the gold of this run.",
+            )
+
+    def _arm_findings(self) -> Iterable[Finding]:
+        for arm, n in self._arms.items():
+            if self._empty[arm] == n:
+                yield noted(
+                    "dead_arm",
+                    Level.WARN,
+                    f"arm {arm} returned nothing on all {n} queries",
+                    f"Check that {arm} has an index, a tokenizer for the language, and no filter that matches nothing.",
+                )
+            elif self._constant[arm] >= max(MIN_FOR_PATTERN, n // 2):
+                yield noted(
+                    "constant_scores",
+                    Level.WARN,
+                    f"arm {arm}: every hit has the same score in {self._constant[arm]} of {n} queries",
+                    "Log the raw score of the engine; ranks made from equal scores are arrival order.",
+                )
+            if self._errored[arm]:
+                yield noted(
+                    "arm_errored",
+                    Level.WARN,
+                    f"arm {arm} failed on {self._errored[arm]} of {n} queries",
+                    "See arm_status.error of those queries.",
+                )
+        for arm in self._settings.pipeline.arms or ():
+            if arm not in self._arms and self.n and self._missing["arms"] < self.n:
+                yield noted(
+                    "arm_not_logged",
+                    Level.WARN,
+                    f"arm {arm} is configured and stands in no trace",
+                    f"Log arms.{arm} ([] when it returned nothing), or take it out of [pipeline] arms.",
+                )
+        total = sum(self._sources.values())
+        lexical = [arm for arm in lexical_arms(self._arms) if self._arms[arm] > self._empty[arm]]
+        if len(self._arms) > 1 and lexical and self._gold_queries + self.n >= 2 * MIN_FOR_PATTERN and total:
+            only = sum(self._sources[arm] for arm in lexical)
+            if not only:
+                yield noted(
+                    "lexical_share_zero",
+                    Level.WARN,
+                    f"no chunk in the top K of {self.n} queries came from {', '.join(lexical)} alone",
+                    "Hybrid search may be vector-only: look for a floor on the fused list, or a fusion weight of 0.",
+                )
+
+    def _rerank_findings(self) -> Iterable[Finding]:
+        if self._reranked >= MIN_FOR_PATTERN and self._rerank_same == self._reranked:
+            yield noted(
+                "reranker_noop",
+                Level.WARN,
+                f"the reranker changed no order on all {self._reranked} queries",
+                "Map its scores to documents by its own index and keep them in full precision.",
+            )
+
+    def _gold_findings(self, set_aside: int) -> Iterable[Finding]:
+        if set_aside:
+            yield noted(
+                "rows_set_aside",
+                Level.WARN,
+                f"{set_aside} rows could not be read and are left out",
+                "See the messages at the end of the report.",
+            )
+        if self._gold_unknown and self._gold_known:
+            yield noted(
+                "unknown_gold",
+                Level.WARN,
+                f"{len(self._gold_unknown)} gold ids are known to no list and no inventory "
+                f"(first: {next(iter(self._gold_unknown))!r})",
+                "Check that they are of this corpus build; give chunks.jsonl, aliases or id_map.",
+            )
+        if self.n < self._settings.audit.min_queries:
+            yield noted(
+                "few_queries",
+                Level.WARN,
+                f"{self.n} queries: intervals are wide, and small differences mean nothing",
+                f"Audit at least {self._settings.audit.min_queries} real queries.",
+            )
+        if self.n and self._synthetic == self.n:
+            yield noted(
+                "synthetic_only",
+                Level.WARN,
+                "every query is synthetic",
+                "Add real user questions; synthetic ones are an extra.",
+            )
+        if self.n and not self._judged and self._settings.audit.scope == "answer":
+            yield noted(
+                "answers_unjudged",
+                Level.INFO,
+                "no answer was judged: a query whose evidence was delivered stays undetermined at Generate",
+                "Log answer.correct, or audit with --scope retrieval.",
+            )
+
+    def _list_findings(self) -> Iterable[Finding]:
+        said = {
+            "zero_based": "have ranks that start at 0; the position in the list is used",
+            "rank_disorder": "have ranks that repeat or go back; the position in the list is used",
+            "rank_gaps": "have gaps in their ranks; the position in the list is used",
+            "not_in_score_order": "are not in score order; the order is kept as logged",
+            "repeated_ids": "hold an id twice; it counts once, at its first position",
+        }
+        for name, n in self._untidy.items():
+            if n:
+                yield noted(name, Level.INFO, f"{n} lists {said[name]}", "Nothing to do if that is how the step works.")
+        if self._over_k:
+            yield noted(
+                "context_over_k",
+                Level.WARN,
+                f"{self._over_k} queries packed more chunks than k_final says",
+                "Log the K that the generator really got; metrics are cut at k_final.",
+            )
+        if self._under_k == self.n and self.n >= MIN_FOR_PATTERN:
+            yield noted(
+                "context_under_k",
+                Level.INFO,
+                "every query packed fewer chunks than k_final: a hidden top_n or budget may cut the context",
+                "Log the K that the generator really got, and [pipeline.rerank] top_n, [pipeline.pack] token_budget.",
+            )
