@@ -165,6 +165,8 @@ def _summary(
             scope=settings.audit.scope,
             acl_rule=(settings.acl or AclSettings()).rule,
             seed=settings.audit.seed,
+            resamples=settings.audit.resamples,
+            gain=settings.audit.gain,
         ),
         preflight=findings,
         metrics=metrics,

@@ -15,7 +15,7 @@ from ragaudit.evidence.predicate import Match, clauses, match
 from ragaudit.evidence.sources import named_lexical
 from ragaudit.model.inventory import ChunkKind, Index, IndexArm
 from ragaudit.model.pipeline import Pipeline, Search
-from ragaudit.model.trace import ArmStatus, Probe, Ranking, Trace
+from ragaudit.model.trace import ArmStatus, Probe, Ranking
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,13 @@ class ArmFacts:
         return self.place is not None and self.place.rank <= k
 
     @property
+    def constant_score(self) -> float | None:
+        """The one score that all hits share, when there are three or more of them; None otherwise."""
+        if len(self.hits) < 3 or self.hits[0].value is None or self.hits[0].value != self.hits[-1].value:
+            return None
+        return self.hits[0].value if len({hit.value for hit in self.hits}) == 1 else None
+
+    @property
     def lower_is_better(self) -> bool:
         """The arm's score is declared to be a distance."""
         score = self.index.score if self.index else None
@@ -60,13 +67,12 @@ class Listed:
     place: Place | None
 
 
-class GoldFacts:
-    """One gold id of one query with all that bears on it. Nothing here decides; it only answers."""
+class QueryFacts:
+    """One query with all that bears on it, shared by its gold ids: what is expensive is worked out once."""
 
     def __init__(
         self,
         evidence: QueryEvidence,
-        position: int,
         pipeline: Pipeline,
         identities: Identities,
         acl: AclSettings,
@@ -74,17 +80,77 @@ class GoldFacts:
         foreign: tuple[Foreign, ...] = (),
     ) -> None:
         self.evidence = evidence
-        self.position = position
+        self.trace = evidence.trace
         self.pipeline = pipeline
         self.identities = identities
         self.acl = acl
         self.run = run
         self.foreign = foreign
 
-    @property
-    def trace(self) -> Trace:
-        """The query as logged."""
-        return self.evidence.trace
+    def canonical(self, hit_id: str) -> str:
+        """The id that this hit has in the gold's id space."""
+        if self.trace.id_map and hit_id in self.trace.id_map:
+            return self.trace.id_map[hit_id]
+        inventory = self.identities.inventory
+        if not inventory.by_alias or (inventory.chunks is not None and hit_id in inventory.chunks):
+            return hit_id
+        return inventory.by_alias.get(hit_id, hit_id)
+
+    @cached_property
+    def fusion_inputs(self) -> Mapping[str, Ranking]:
+        """What fusion worked on: each arm's list after its own filter and floor, where those are logged."""
+        lists = {}
+        for name, hits in (self.trace.arms or {}).items():
+            for step in ("after_filter", "after_threshold"):
+                later = self.evidence.lists.get(f"{step}:{name}")
+                hits = later.hits if later is not None else hits
+            lists[name] = hits
+        return lists
+
+    @cached_property
+    def renames(self) -> bool:
+        """At least one hit of the arms goes by another id than the gold's id space has for it."""
+        if not self.trace.id_map and not self.identities.inventory.by_alias:
+            return False
+        return any(self.canonical(hit.id) != hit.id for hits in self.fusion_inputs.values() for hit in hits)
+
+    @cached_property
+    def rrf_k(self) -> float | None:
+        """The constant of reciprocal rank fusion, when that is how the lists were fused."""
+        if self.trace.fused is None or not self.fusion_inputs:
+            return None
+        return rrf_constant(self.fusion_inputs, self.trace.fused, self.pipeline.fusion)
+
+    @cached_property
+    def recomputed(self) -> Recomputed | None:
+        """The fused order that the arms give under the configured method, None when it cannot be recomputed."""
+        if self.rrf_k is None:
+            return None
+        return recompute(self.fusion_inputs, self.pipeline.fusion, self.rrf_k, self.canonical)
+
+    @cached_property
+    def silent_arms(self) -> tuple[str, ...]:
+        """Arms that returned hits and left no mark on the logged fused scores."""
+        fused = self.trace.fused
+        if not fused or self.rrf_k is None or len(self.fusion_inputs) < 2:
+            return ()
+        used = contributing(self.fusion_inputs, fused, self.rrf_k)
+        return tuple(arm for arm, hits in self.fusion_inputs.items() if hits and arm not in used)
+
+
+class GoldFacts:
+    """One gold id of one query with all that bears on it. Nothing here decides; it only answers."""
+
+    def __init__(self, query: QueryFacts, position: int) -> None:
+        self.query = query
+        self.position = position
+        self.evidence = query.evidence
+        self.trace = query.trace
+        self.pipeline = query.pipeline
+        self.identities = query.identities
+        self.acl = query.acl
+        self.run = query.run
+        self.foreign = query.foreign
 
     @property
     def row(self) -> GoldRow:
@@ -164,12 +230,12 @@ class GoldFacts:
         reranked = self.trace.after_rerank is not None
         return max(self.k, self.pipeline.rerank.candidates or 0) if reranked else self.k
 
-    @property
+    @cached_property
     def in_arm_within_k(self) -> bool:
         """At least one arm has the gold within K."""
         return any(arm.holds(self.k) for arm in self.arms)
 
-    @property
+    @cached_property
     def in_any_arm(self) -> bool:
         """At least one arm has the gold at any rank."""
         return any(arm.place is not None for arm in self.arms)
@@ -188,11 +254,15 @@ class GoldFacts:
             found.append(Listed("final_context_ids", None, ids, self.evidence.packed[self.position]))
         return tuple(found)
 
+    @cached_property
+    def _by_name(self) -> Mapping[str, Listed]:
+        return {entry.name: entry for entry in self.merged}
+
     def listed(self, name: str) -> Listed | None:
         """One merged list by name, None when it was not logged."""
-        return next((entry for entry in self.merged if entry.name == name), None)
+        return self._by_name.get(name)
 
-    @property
+    @cached_property
     def seen(self) -> bool:
         """The gold stands in some list of this query, or stood in the former turn's context: it can be served."""
         return self.in_any_arm or self.delivered_before or any(entry.place for entry in self.merged)
@@ -267,7 +337,7 @@ class GoldFacts:
             return held
         return chunk.present_in or {}
 
-    @property
+    @cached_property
     def written(self) -> bool | None:
         """Is the gold in at least one arm's index? None when nothing says so."""
         if self.probe_says("fetch_by_id") is not None:
@@ -332,60 +402,16 @@ class GoldFacts:
         """The filter is configured to run before or during the search: it drops nothing later."""
         return self.pipeline.filter.mode in ("pre", "scan")
 
-    # --- fusion ------------------------------------------------------------------------------------------------
-
-    def canonical(self, hit_id: str) -> str:
-        """The id that this hit has in the gold's id space."""
-        mapped = (self.trace.id_map or {}).get(hit_id)
-        if mapped is not None:
-            return mapped
-        inventory = self.identities.inventory
-        if inventory.chunks is not None and hit_id not in inventory.chunks:
-            return inventory.by_alias.get(hit_id, hit_id)
-        return hit_id
-
-    @cached_property
-    def fusion_inputs(self) -> Mapping[str, Ranking]:
-        """What fusion worked on: each arm's list after its own filter and floor, where those are logged."""
-        lists = {}
-        for name, hits in (self.trace.arms or {}).items():
-            for step in ("after_filter", "after_threshold"):
-                later = self.evidence.lists.get(f"{step}:{name}")
-                hits = later.hits if later is not None else hits
-            lists[name] = hits
-        return lists
-
-    @cached_property
-    def rrf_k(self) -> float | None:
-        """The constant of reciprocal rank fusion, when that is how the lists were fused."""
-        if self.trace.fused is None or not self.fusion_inputs:
-            return None
-        return rrf_constant(self.fusion_inputs, self.trace.fused, self.pipeline.fusion)
-
-    @cached_property
-    def recomputed(self) -> Recomputed | None:
-        """The fused order that the arms give under the configured method, None when it cannot be recomputed."""
-        if self.rrf_k is None:
-            return None
-        return recompute(self.fusion_inputs, self.pipeline.fusion, self.rrf_k, self.canonical)
+    # --- fusion ---------------------------------------------------------------------------------------------------
 
     @cached_property
     def recomputed_rank(self) -> int | None:
         """The gold's worst rank in the recomputed list under any order of ties; None when unknown or absent."""
-        if self.recomputed is None:
+        if self.query.recomputed is None:
             return None
-        items = {self.canonical(arm.place.hit_id) for arm in self.arms if arm.place} | {self.id}
-        ranks = [found[1] for found in map(self.recomputed.ranks, items) if found]
+        items = {self.query.canonical(arm.place.hit_id) for arm in self.arms if arm.place} | {self.id}
+        ranks = [found[1] for found in map(self.query.recomputed.ranks, items) if found]
         return min(ranks, default=None)
-
-    @cached_property
-    def silent_arms(self) -> tuple[str, ...]:
-        """Arms that returned hits and left no mark on the logged fused scores."""
-        fused = self.trace.fused
-        if not fused or self.rrf_k is None or len(self.fusion_inputs) < 2:
-            return ()
-        used = contributing(self.fusion_inputs, fused, self.rrf_k)
-        return tuple(arm for arm, hits in self.fusion_inputs.items() if hits and arm not in used)
 
 
 def same_model(a: str, b: str) -> bool:

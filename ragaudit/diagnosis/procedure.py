@@ -5,7 +5,7 @@ from typing import Literal
 
 from ragaudit.config import AclSettings
 from ragaudit.diagnosis import causes as _causes  # noqa: F401  registers every cause
-from ragaudit.diagnosis.facts import GoldFacts, RunFacts
+from ragaudit.diagnosis.facts import GoldFacts, QueryFacts, RunFacts
 from ragaudit.diagnosis.location import Loss, lost_between
 from ragaudit.diagnosis.missing import what_to_log
 from ragaudit.diagnosis.registry import Fired, fired, fired_answer
@@ -49,10 +49,9 @@ def diagnose(
     """
     trace = evidence.trace
     foreign = foreign_hits(trace, identities.inventory, pipeline, acl)
+    query = QueryFacts(evidence, pipeline, identities, acl, run, foreign)
     facts = [
-        GoldFacts(evidence, position, pipeline, identities, acl, run, foreign)
-        for position in range(len(evidence.gold))
-        if evidence.gold[position].gold.grade >= 1
+        GoldFacts(query, position) for position in range(len(evidence.gold)) if evidence.gold[position].gold.grade >= 1
     ]
     verdicts = [_gold(f, scope) for f in facts]
     result = _query(trace, facts, verdicts, scope)

@@ -27,7 +27,7 @@ class CauseInfo:
 CAUSES: dict[str, CauseInfo] = {}
 """Every registered cause by name, in the order of registration."""
 
-_CHECKS: dict[str, tuple[str, Check]] = {}
+_CHECKS: dict[str, list[tuple[CauseInfo, Check]]] = {}
 _ANSWER_CHECKS: dict[str, AnswerCheck] = {}
 
 
@@ -44,8 +44,9 @@ def cause(name: str, stage: Stage, step: str, *, summary: str, remedy: str) -> C
     """Register a check under a name and the step of the procedure that asks it. A second use of a name is refused."""
 
     def register(check: Check) -> Check:
-        _describe(CauseInfo(name, stage, summary, remedy))
-        _CHECKS[name] = (step, check)
+        info = CauseInfo(name, stage, summary, remedy)
+        _describe(info)
+        _CHECKS.setdefault(step, []).append((info, check))
         return check
 
     return register
@@ -70,11 +71,10 @@ def _describe(info: CauseInfo) -> None:
 
 def fired(step: str, facts: GoldFacts) -> Iterator[Fired]:
     """Every cause of a step that fires on this gold id, in the order of registration."""
-    for name, (asked_at, check) in _CHECKS.items():
-        if asked_at == step:
-            sentence = check(facts)
-            if sentence is not None:
-                yield Fired(name, CAUSES[name].stage, sentence)
+    for info, check in _CHECKS.get(step, ()):
+        sentence = check(facts)
+        if sentence is not None:
+            yield Fired(info.name, info.stage, sentence)
 
 
 def fired_answer(trace: Trace) -> Iterator[Fired]:

@@ -71,16 +71,14 @@ def contributing(arms: Mapping[str, Ranking], fused: Ranking, k: float) -> froze
     An arm that returned hits and is not among them was dropped before fusion.
     """
     found: set[str] = set()
-    for hit in fused:
-        if hit.value is None:
-            continue
-        for arm, hits in arms.items():
-            rank = next((r for r, h in enumerate(hits, start=1) if h.id == hit.id), None)
-            if rank is None:
-                continue
-            others = _contributions({a: h for a, h in arms.items() if a != arm}, k).get(hit.id, (0.0,))
-            if all(abs(hit.value - s) > _TOLERANCE for s in others):
+    logged = {hit.id: hit.value for hit in fused if hit.value is not None}
+    for arm, hits in arms.items():
+        without = _contributions({other: ranking for other, ranking in arms.items() if other != arm}, k)
+        for hit in hits:
+            value = logged.get(hit.id)
+            if value is not None and all(abs(value - s) > _TOLERANCE for s in without.get(hit.id, (0.0,))):
                 found.add(arm)
+                break
     return frozenset(found)
 
 

@@ -64,6 +64,8 @@ class Standing:
 
     searched: Mapping[str, tuple[tuple[int, Via], ...]]
     packed: Mapping[str, tuple[tuple[int, Via], ...]]
+    sources: Mapping[str, int]
+    """Gold that names a document and no chunk: source id -> gold position."""
 
 
 def standing(trace: Trace, identities: Identities) -> Standing:
@@ -77,14 +79,17 @@ def standing(trace: Trace, identities: Identities) -> Standing:
     mapped: dict[str, list[str]] = {}
     for listed, target in (trace.id_map or {}).items():
         mapped.setdefault(target, []).append(listed)
+    documents: dict[str, int] = {}
     for position, gold in enumerate(trace.gold):
+        if identities.inventory.chunk(gold.id) is None:
+            documents[gold.id] = position
         for other, via in _names(gold, mapped, identities):
             tables = [searched] if via is Via.CHILD else [searched, packed]
             for table in tables:
                 ways = table.setdefault(other, [])
                 if all(known != position for known, _ in ways):
                     ways.append((position, via))
-    return Standing({k: tuple(v) for k, v in searched.items()}, {k: tuple(v) for k, v in packed.items()})
+    return Standing({k: tuple(v) for k, v in searched.items()}, {k: tuple(v) for k, v in packed.items()}, documents)
 
 
 def _names(gold: Gold, mapped: Mapping[str, list[str]], identities: Identities) -> Iterable[tuple[str, Via]]:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from ragaudit.config import AclSettings
 from ragaudit.evidence.acl import eligible
 from ragaudit.evidence.gold_span import SpanStates, locate
-from ragaudit.evidence.identity import Identities, Standing, Via, standing
+from ragaudit.evidence.identity import Identities, Standing, Via, hashes, standing
+from ragaudit.evidence.spans import content_hash
 from ragaudit.model.diagnosis import Checkpoint, State, Step
 from ragaudit.model.inventory import Chunk, Source
 from ragaudit.model.trace import Gold, Ranking, Trace
@@ -67,7 +68,7 @@ def gather(trace: Trace, identities: Identities, acl: AclSettings) -> QueryEvide
         source = inventory.source(gold.source_id or (chunk.source_id if chunk else None) or gold.id)
         span = locate(gold, chunk, source, identities)
         rows.append(GoldRow(gold, eligible(gold, trace, inventory, acl), chunk, source, span))
-    ids = standing(trace, identities)
+    ids = _with_logged_names(trace, rows, standing(trace, identities))
     lists = {
         name: ListPlaces(name, hits, _in_list(hits, ids.searched, len(rows))) for name, hits in trace.lists().items()
     }
@@ -78,6 +79,27 @@ def gather(trace: Trace, identities: Identities, acl: AclSettings) -> QueryEvide
         _in_ids(trace.final_context_ids, ids, len(rows)),
         _in_ids(trace.prompt_ids, ids, len(rows)),
     )
+
+
+def _with_logged_names(trace: Trace, rows: list[GoldRow], ids: Standing) -> Standing:
+    """Names that only the log itself reveals: a hit's `source_id`, and a packed text equal to a gold chunk's."""
+    more: dict[str, tuple[int, Via]] = {}
+    if ids.sources:
+        for hits in trace.lists().values():
+            for hit in hits:
+                if hit.source_id is not None and hit.source_id in ids.sources and hit.id not in ids.searched:
+                    more[hit.id] = (ids.sources[hit.source_id], Via.SOURCE)
+    texts = {i: text for i, text in (trace.context_texts or {}).items() if i not in ids.packed}
+    if texts:
+        digests = {digest: n for n, row in enumerate(rows) if row.chunk for digest in hashes(row.chunk)}
+        for chunk_id, text in texts.items():
+            position = digests.get(content_hash(text))
+            if position is not None:
+                more[chunk_id] = (position, Via.SAME_TEXT)
+    if not more:
+        return ids
+    known = {chunk_id: (way,) for chunk_id, way in more.items()}
+    return Standing({**known, **ids.searched}, {**known, **ids.packed}, ids.sources)
 
 
 def _in_list(hits: Ranking, table: Mapping[str, tuple[tuple[int, Via], ...]], n: int) -> tuple[Place | None, ...]:

@@ -153,7 +153,7 @@ def _alike(f: GoldFacts, other: str, by_text: bool) -> bool:
 )
 def max_per_source(f: GoldFacts) -> str | None:
     limit = f.pipeline.pack.max_per_source
-    if limit is None or f.packed is not None or not _reached_pack(f):
+    if not limit or f.packed is not None or not _reached_pack(f):
         return None
     same = [i for i in f.trace.final_context_ids or () if _alike(f, i, by_text=False)]
     if len(same) >= limit:
@@ -311,7 +311,7 @@ def top_n_cut(f: GoldFacts) -> str | None:
 )
 def token_budget(f: GoldFacts) -> str | None:
     budget, place = f.pipeline.pack.token_budget, _last_place(f)
-    if budget is None or place is None or place.rank > f.k or f.packed is not None or not _reached_pack(f):
+    if not budget or place is None or place.rank > f.k or f.packed is not None or not _reached_pack(f):
         return None
     packed = len(f.trace.final_context_ids or ())
     if packed >= f.k and place.rank > packed:

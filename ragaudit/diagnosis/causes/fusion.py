@@ -174,8 +174,8 @@ def _score_under(f: GoldFacts, threshold: Threshold) -> float | None:
     fused = f.listed("fused")
     if fused is not None and fused.place is not None:
         return fused.place.score
-    if f.recomputed is not None:
-        return f.recomputed.scores.get(f.id)
+    if f.query.recomputed is not None:
+        return f.query.recomputed.scores.get(f.id)
     return None
 
 
@@ -237,9 +237,8 @@ def fusion_ids(f: GoldFacts) -> str | None:
     rank = f.probe_rank("canonical_fused_rank")
     if rank is not None and rank <= f.k:
         return f"{f.id}: rank {rank} when fusion keys on canonical ids; {_logged(f)}"
-    renamed = any(f.canonical(hit.id) != hit.id for hits in f.fusion_inputs.values() for hit in hits)
     again = f.recomputed_rank
-    if renamed and again is not None and again <= f.fused_cut:
+    if f.query.renames and again is not None and again <= f.fused_cut:
         return f"{f.id}: rank {again} when fusion is recomputed with canonical ids; {_logged(f)}"
     return None
 
@@ -256,9 +255,9 @@ def single_arm_rule(f: GoldFacts) -> str | None:
     if fused is None or fused.place is not None or not f.in_any_arm or not _no_filter_between(f):
         return None
     holding = [arm for arm in f.arms if arm.place]
-    if not fused.ids and f.recomputed is not None and any(arm.holds(f.k) for arm in holding):
+    if not fused.ids and f.query.recomputed is not None and any(arm.holds(f.k) for arm in holding):
         return f"{holding[0].name} returned {len(holding[0].hits)} hits, and the fused list is empty"
-    silent = [arm.name for arm in holding if arm.name in f.silent_arms]
+    silent = [arm.name for arm in holding if arm.name in f.query.silent_arms]
     if silent and len(silent) == len(holding):
         return f"{', '.join(silent)}: the logged fused scores hold no share of it; {f.id} was only there"
     return None
@@ -273,13 +272,12 @@ def single_arm_rule(f: GoldFacts) -> str | None:
 )
 def tied_scores(f: GoldFacts) -> str | None:
     for arm in f.arms:
-        scores = {hit.value for hit in arm.hits}
+        if arm.constant_score is None or arm.place is None or f.listed("fused") is None:
+            continue
         rank = f.probe_rank("lexical_rank" if arm.lexical else "exact_rank", arm.name)
-        if len(arm.hits) >= 3 and len(scores) == 1 and None not in scores and rank is not None and rank <= f.k:
-            own = arm.place.rank if arm.place else None
-            if own is not None and own > rank and f.listed("fused") is not None:
-                tied = f"{arm.name}: every score is {next(iter(scores))}"
-                return f"{tied}; {f.id} at {own} there, {rank} by the engine's own"
+        if rank is not None and rank <= f.k and arm.place.rank > rank:
+            tied = f"{arm.name}: every score is {arm.constant_score:g}"
+            return f"{tied}; {f.id} at {arm.place.rank} there, {rank} by the engine's own"
     return None
 
 

@@ -193,9 +193,8 @@ def direction_mismatch(f: GoldFacts) -> str | None:
 )
 def constant_scores(f: GoldFacts) -> str | None:
     for arm in f.dense_missed:
-        scores = {hit.value for hit in arm.hits}
-        if len(arm.hits) >= 3 and len(scores) == 1 and None not in scores:
-            return f"{arm.name}: all {len(arm.hits)} hits have the score {next(iter(scores))}"
+        if arm.constant_score is not None:
+            return f"{arm.name}: all {len(arm.hits)} hits have the score {arm.constant_score:g}"
     return None
 
 

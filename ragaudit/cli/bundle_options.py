@@ -1,0 +1,63 @@
+"""The options that name a bundle, a folder or its files one by one, and how a command opens it."""
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from ragaudit.config import load_settings
+from ragaudit.readers.bundle import Bundle, BundlePaths, locate, open_bundle
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+PATH = click.Path(path_type=Path)
+
+_FILES = {
+    "traces": "One row a query (jsonl or Parquet).",
+    "sources": "One row a source document.",
+    "chunks": "One row a chunk of the store.",
+    "index": "The index revision (json).",
+    "config": "ragaudit.toml.",
+    "qrels": "Graded gold (TREC or BEIR).",
+}
+
+
+def bundle_options(command: Command) -> Command:
+    """Add BUNDLE and the options for single files."""
+    for name, text in reversed(_FILES.items()):
+        command = click.option(f"--{name}", type=PATH, metavar="FILE", help=text)(command)
+    return click.argument("bundle", required=False, type=PATH)(command)
+
+
+def quiet_option(command: Command) -> Command:
+    """Take `--quiet` after the command's name, too."""
+
+    def hush(ctx: click.Context, _: click.Parameter, quiet: bool) -> None:
+        if quiet:
+            ctx.obj.quiet = True
+
+    text = "No narration and no progress on stderr."
+    return click.option("-q", "--quiet", is_flag=True, expose_value=False, callback=hush, help=text)(command)
+
+
+def find(folder: Path | None, files: Mapping[str, Path | None]) -> BundlePaths:
+    """The files of the bundle that was named.
+
+    Raises:
+        UsageError: neither a folder nor traces were named.
+    """
+    if folder is None and files.get("traces") is None:
+        raise click.UsageError("Name a BUNDLE folder, or at least --traces FILE.")
+    return locate(folder, **files)
+
+
+def opened(paths: BundlePaths, flags: Mapping[str, object]) -> Bundle:
+    """The bundle with its settings: a flag wins over the environment, the environment over the file."""
+    settings = load_settings(paths.config, env=os.environ, flags=flags)
+    return open_bundle(paths, settings)
+
+
+def bundle_name(folder: Path | None, paths: BundlePaths) -> str:
+    """What the default audit file is called after: the folder, else the folder of the traces."""
+    return (folder or paths.traces.parent).resolve().name or "run"

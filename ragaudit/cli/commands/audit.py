@@ -1,0 +1,83 @@
+"""`ragaudit audit`: every query of a bundle, into one audit file."""
+
+from pathlib import Path
+
+import click
+
+from ragaudit.audit.run import audit
+from ragaudit.cli.bundle_options import PATH, bundle_name, bundle_options, find, opened, quiet_option
+from ragaudit.cli.streams import Streams
+from ragaudit.errors import ConfigError
+from ragaudit.model.result import Summary
+from ragaudit.readers.bundle import Bundle
+from ragaudit.report import as_json as document
+from ragaudit.report.overview_text import summary_text
+from ragaudit.store import AuditReader
+
+
+@click.command("audit")
+@bundle_options
+@click.option("-o", "--output", type=PATH, metavar="FILE", help="The audit file; default: <bundle>.audit here.")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N traces.")
+@click.option(
+    "--scope", type=click.Choice(["answer", "retrieval"]), help="retrieval: evidence in the prompt is a pass."
+)
+@click.option("--judge", default="auto", show_default=True, metavar="auto|off|MODEL", help="Not in this version: off.")
+@click.option("--tape", type=click.Choice(["none", "once", "new", "all"]), help="Where judge replies come from.")
+@click.option("--json", "as_json", is_flag=True, help="The whole audit as JSON instead of the summary.")
+@click.option("--with-text", is_flag=True, help="With --json: the query texts too.")
+@quiet_option
+@click.pass_obj
+def command(
+    streams: Streams,
+    /,
+    bundle: Path | None,
+    output: Path | None,
+    limit: int | None,
+    scope: str | None,
+    judge: str,
+    tape: str | None,
+    as_json: bool,
+    with_text: bool,
+    **files: Path | None,
+) -> None:
+    """Say for every query which stage lost the evidence, and prove it.
+
+    Writes one audit file, which `show` and `report` read. Interrupted, the same command goes on where it stopped.
+    Exits with 3, and writes nothing, when a preflight finding blocks; `ragaudit check` lists all of them.
+    """
+    paths = find(bundle, files)
+    run = opened(paths, {"scope": scope})
+    _judge(streams, run, judge, tape)
+    out = output or Path(f"{bundle_name(bundle, paths)}.audit")
+    summary = audited(streams, run, out, limit)
+    show(streams, out, summary, as_json=as_json, with_text=with_text)
+    if not as_json:
+        streams.say(f"Wrote {out}. Next: ragaudit report {out}")
+
+
+def audited(streams: Streams, bundle: Bundle, out: Path, limit: int | None) -> Summary:
+    """Audit with progress; say what an interruption leaves behind."""
+    try:
+        with streams.progress("traces", limit) as progress:
+            return audit(bundle, out, limit=limit, progress=progress)
+    except KeyboardInterrupt:
+        streams.say(f"What was done is kept in {out}.partial; run the same command again to resume.")
+        raise
+
+
+def show(streams: Streams, path: Path, summary: Summary, *, as_json: bool, with_text: bool = False) -> None:
+    """The audit on stdout: the whole of it as JSON, or the summary as text."""
+    if not as_json:
+        streams.text(summary_text(summary))
+        return
+    with AuditReader.open(path) as reader:
+        document.write(streams.out, reader.summary(), reader.iter_results(), with_text=with_text)
+
+
+def _judge(streams: Streams, bundle: Bundle, judge: str, tape: str | None) -> None:
+    if judge not in ("auto", "off"):
+        raise ConfigError(f"--judge {judge}: this version cannot judge yet. Pass --judge off.")
+    configured = bundle.settings.judge is not None and bundle.settings.judge.model is not None
+    if tape is not None or (judge == "auto" and configured):
+        streams.say("judge: off. This version cannot judge yet; metrics that need a judge stay undefined.")

@@ -1,0 +1,35 @@
+"""`ragaudit check`: preflight alone."""
+
+from pathlib import Path
+
+import click
+
+from ragaudit.audit.run import check
+from ragaudit.cli.bundle_options import bundle_options, find, opened, quiet_option
+from ragaudit.cli.streams import ExitCode, Streams
+from ragaudit.model.result import Level
+from ragaudit.report.findings_text import by_weight, findings_text
+
+
+@click.command("check")
+@bundle_options
+@click.option("--json", "as_json", is_flag=True, help="The findings as JSON.")
+@quiet_option
+@click.pass_context
+def command(ctx: click.Context, /, bundle: Path | None, as_json: bool, **files: Path | None) -> None:
+    """Preflight: what the data cannot tell, and how to log it.
+
+    Exits with 3 when a finding blocks an audit.
+    """
+    streams: Streams = ctx.obj
+    run = opened(find(bundle, files), {})
+    with streams.progress("traces") as progress:
+        findings = by_weight(check(run, progress=progress))
+    blocked = any(finding.severity is Level.BLOCK for finding in findings)
+    if as_json:
+        rows = [finding.model_dump(mode="json") for finding in findings]
+        streams.json({"schema": "ragaudit.check/1", "run": run.name, "blocked": blocked, "preflight": rows})
+    else:
+        streams.text(findings_text(run.name, findings))
+    if blocked:
+        ctx.exit(ExitCode.INPUT)

@@ -1,0 +1,67 @@
+"""`ragaudit demo`: the bundled example, audited offline."""
+
+import tempfile
+from importlib.resources import files
+from pathlib import Path
+
+import click
+
+import ragaudit
+from ragaudit.cli.bundle_options import opened, quiet_option
+from ragaudit.cli.commands.audit import audited, show
+from ragaudit.cli.commands.report import written
+from ragaudit.cli.streams import Streams
+from ragaudit.diagnosis.registry import CAUSES, STAGE_NOTES
+from ragaudit.errors import InputError
+from ragaudit.readers.bundle import locate
+from ragaudit.report.diagnosis_text import diagnosis_text
+from ragaudit.report.example import worked_example
+from ragaudit.store import AuditReader
+
+
+@click.command("demo")
+@click.option("--report", "as_report", is_flag=True, help="The written report instead of the summary.")
+@click.option("--json", "as_json", is_flag=True, help="The audit as JSON instead of the summary.")
+@quiet_option
+@click.pass_obj
+def command(streams: Streams, as_report: bool, as_json: bool) -> None:
+    """Audit the bundled example and show one worked diagnosis. Needs no network and no key."""
+    folder = example_folder()
+    out = Path(tempfile.mkdtemp(prefix="ragaudit-demo-")) / "demo.audit"
+    summary = audited(streams, opened(locate(folder), {}), out, None)
+    if as_json:
+        show(streams, out, summary, as_json=True)
+        return
+    with AuditReader.open(out) as reader:
+        if as_report:
+            streams.data(written(reader))
+            return
+        example = worked_example(summary, reader.iter_results(passed=False))
+    show(streams, out, summary, as_json=False)
+    if example is not None:
+        streams.data("\n")
+        streams.text(f"-- One diagnosis, worked {'-' * 55}\n\n{diagnosis_text(example, CAUSES, STAGE_NOTES)}")
+    streams.say(_next(out, folder, example.diagnosis.query_id if example is not None else "QUERY_ID"))
+
+
+def example_folder() -> Path:
+    """The example in the installed package, else in the source tree.
+
+    Raises:
+        InputError: it is in neither.
+    """
+    inside = Path(str(files(ragaudit))) / "examples" / "demo"
+    beside = Path(str(files(ragaudit))).parent / "examples" / "demo"
+    for folder in (inside, beside):
+        if (folder / "traces.jsonl").is_file():
+            return folder
+    raise InputError(f"{inside}: the bundled example is not there. Reinstall ragaudit.")
+
+
+def _next(out: Path, folder: Path, query_id: str) -> str:
+    return f"""
+Next:
+  ragaudit show {out} {query_id} --with-text
+  ragaudit report {out} -o report.md
+  ragaudit check {folder}
+  ragaudit init     then: ragaudit audit YOUR_BUNDLE"""

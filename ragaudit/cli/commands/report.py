@@ -1,0 +1,88 @@
+"""`ragaudit report`: the written report of an audit."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+import click
+
+from ragaudit.cli.bundle_options import PATH, quiet_option
+from ragaudit.cli.streams import Streams
+from ragaudit.diagnosis import causes as registered  # noqa: F401 - importing it registers every cause
+from ragaudit.diagnosis.registry import CAUSES, STAGE_NOTES
+from ragaudit.errors import ConfigError
+from ragaudit.report import as_json
+from ragaudit.report.markdown import MAX_ROWS, markdown
+from ragaudit.store import AuditReader
+
+PLANNED = ("html", "junit", "github")
+
+
+@click.command("report")
+@click.argument("audit", type=PATH)
+@click.option("--format", "form", type=click.Choice(["md", "json", *PLANNED]), default="md", show_default=True)
+@click.option("-o", "--output", type=PATH, metavar="FILE", help="Write there instead of stdout.")
+@click.option("--with-text", is_flag=True, help="Show query texts; without it ids only.")
+@click.option("--templates", type=PATH, metavar="DIR", help="A folder with your own report.md.jinja.")
+@click.option(
+    "--max-rows", type=click.IntRange(min=1), default=MAX_ROWS, show_default=True, help="Failing queries listed."
+)
+@click.option("--json", "also_json", is_flag=True, help="The same as --format json.")
+@quiet_option
+@click.pass_obj
+def command(
+    streams: Streams,
+    audit: Path,
+    form: str,
+    output: Path | None,
+    with_text: bool,
+    templates: Path | None,
+    max_rows: int,
+    also_json: bool,
+) -> None:
+    """The written report: verdict, losses by stage, failing queries, metrics with intervals, method."""
+    if form in PLANNED:
+        raise click.UsageError(f"--format {form} is not in this version. Use md or json.")
+    if templates is not None and (also_json or form == "json"):
+        raise click.UsageError("--templates is for --format md.")
+    with AuditReader.open(audit) as reader, _destination(output, streams) as out:
+        if also_json or form == "json":
+            as_json.write(out, reader.summary(), reader.iter_results(), with_text=with_text)
+        else:
+            out.write(written(reader, with_text=with_text, templates=templates, max_rows=max_rows))
+    if output is not None:
+        streams.say(f"Wrote {output}.")
+
+
+def written(
+    reader: AuditReader, *, with_text: bool = False, templates: Path | None = None, max_rows: int = MAX_ROWS
+) -> str:
+    """The Markdown report of an open audit."""
+    return markdown(
+        reader.summary(),
+        reader.iter_results(passed=False),
+        CAUSES,
+        STAGE_NOTES,
+        with_text=with_text,
+        templates=templates,
+        max_rows=max_rows,
+    )
+
+
+@contextmanager
+def _destination(path: Path | None, streams: Streams) -> Iterator[TextIO]:
+    """Stdout, or a file that is in place only when all of it is written."""
+    if path is None:
+        yield streams.out
+        return
+    unfinished = path.with_name(f".{path.name}.partial")
+    try:
+        with unfinished.open("w", encoding="utf-8") as file:
+            yield file
+        os.replace(unfinished, path)
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be written ({error.strerror}). Choose another place with -o.") from error
+    finally:
+        unfinished.unlink(missing_ok=True)

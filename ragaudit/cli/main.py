@@ -1,0 +1,111 @@
+"""The entry point: the list of commands, each imported only when it runs, and how errors become exit codes."""
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from importlib import import_module
+
+import click
+
+from ragaudit import __version__
+from ragaudit.cli.streams import ExitCode, Streams
+from ragaudit.errors import RagauditError
+
+COMMANDS: dict[str, str] = {
+    "demo": "Audit the bundled example and show one worked diagnosis.",
+    "init": "Write a commented ragaudit.toml.",
+    "check": "Preflight: what the data cannot tell, and how to log it.",
+    "audit": "Say for every query which stage lost the evidence, with proof.",
+    "show": "One query: journey, evidence, diagnosis, what to change.",
+    "report": "The written report of an audit, as Markdown or JSON.",
+    "stages": "The nine stages, and what each may lose.",
+    "causes": "Every cause ragaudit can name, and what to change.",
+    "metrics": "Every metric: question, formula, when it is undefined.",
+}
+"""Name and one line of help, so that `--help` imports no command. A test compares them with the commands."""
+
+EPILOG = """\b
+Exit codes: 0 done; 1 a gate or an alarm fired; 2 usage or configuration;
+3 input unreadable, inconsistent or blocked by preflight; 4 the judge failed;
+70 a bug in ragaudit; 130 interrupted. Findings alone never fail a command.
+stdout is data, stderr is narration. Nothing is sent anywhere."""
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are modules: `ragaudit.cli.commands.<name>`, each with a `command`."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """In the order of use."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the command's module; None for a name that is not in the list."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"ragaudit.cli.commands.{cmd_name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=LazyGroup, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, message="ragaudit %(version)s")
+@click.option("-q", "--quiet", is_flag=True, help="No narration and no progress on stderr.")
+@click.pass_context
+def group(ctx: click.Context, quiet: bool) -> None:
+    """Say which stage of a RAG system lost the evidence.
+
+    Start with `ragaudit demo`; then point `ragaudit audit` at the folder that holds your traces.jsonl.
+    """
+    ctx.obj = Streams(quiet=quiet)
+
+
+def execute(arguments: Sequence[str]) -> int:
+    """Run one command line and return its exit code. Every error ends here."""
+    streams = Streams()
+    try:
+        with group.make_context("ragaudit", list(arguments)) as ctx:
+            group.invoke(ctx)
+        sys.stdout.flush()
+    except click.exceptions.Exit as done:
+        return done.exit_code
+    except click.ClickException as error:
+        error.show()
+        return ExitCode.USAGE
+    except RagauditError as error:
+        streams.complain(str(error))
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        streams.complain("interrupted.")
+        return ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        # The reader has seen enough (`| head`). Python would complain once more when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except Exception as error:  # noqa: BLE001 - the one place: whatever comes here is ours
+        streams.complain(_bug(error))
+        return ExitCode.BUG
+    return ExitCode.DONE
+
+
+def run() -> None:
+    """The console script."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")  # a terminal that cannot show a character must not end an audit
+    sys.exit(execute(sys.argv[1:]))
+
+
+def _bug(error: Exception) -> str:
+    said = "".join(traceback.format_exception_only(error)).strip()
+    if os.environ.get("RAGAUDIT_TRACEBACK"):
+        return f"this is a bug in ragaudit.\n{''.join(traceback.format_exception(error))}"
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return (
+        f"this is a bug in ragaudit: {said} ({os.path.basename(frame.filename)}:{frame.lineno}).\n"
+        "Please report it with the output of the same command under RAGAUDIT_TRACEBACK=1."
+    )

@@ -1,0 +1,71 @@
+"""The doors for outside text: what a log or a chunk says can neither steer a terminal nor become markup."""
+
+import re
+
+from ragaudit.report.layout import cut
+
+_UNSAFE = re.compile(
+    "["
+    "\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters but tab and newline: ESC starts sequences, CR overwrites
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # direction marks: they make text read as something else
+    "\u2028\u2029"  # line and paragraph separators: a line break to some programs, to others none
+    "\u200b\u2060-\u2064\ufeff\U000e0000-\U000e007f"  # characters without a shape, tags among them: hidden text
+    "\ud800-\udfff"  # half surrogates: no encoding can write them
+    "]"
+)
+_BREAKS = re.compile(r"\s*[\t\n]\s*")
+_MARKUP = re.compile(r"[\\`*~|\[\]$]|(?<![^\W_])_|_(?![^\W_])|:(?=//)|(?<=\bwww)\.")
+_LINE_START = re.compile(r"\A(?:(?=[#>=])|(?=[-+][\s-])|(?=:-)|\d+(?=[.)](?:\s|$)))")
+_HTML = str.maketrans({"&": "&amp;", "<": "&lt;"})
+
+
+class Markdown(str):
+    """Text that is Markdown already: ours, or cleaned. Everything else is escaped where a template prints it."""
+
+    __slots__ = ()
+
+
+def visible(text: str) -> str:
+    """The text with every character that acts instead of showing replaced by its code, as `<U+202E>`."""
+    return _UNSAFE.sub(lambda found: f"<U+{ord(found[0]):04X}>", text)
+
+
+def for_terminal(text: str, width: int | None = None, *, lines: bool = False) -> str:
+    """Outside text as it may be printed: no control sequences, no bidirectional tricks.
+
+    Args:
+        text: Anything.
+        width: Cut to this many terminal cells, ending in `...`; None = do not cut. Not with `lines`.
+        lines: Keep line breaks; otherwise they and tabs fold to one space.
+    """
+    if lines:
+        return visible(text.replace("\r\n", "\n")).expandtabs(4)
+    shown = _BREAKS.sub(" ", visible(text.replace("\r\n", "\n"))).strip()
+    return shown if width is None else cut(shown, width)
+
+
+def for_markdown(text: object, limit: int | None = 400) -> Markdown:
+    """Outside text as one line of Markdown that shows as written: no markup, no HTML, no link, no table cell.
+
+    Args:
+        text: Anything; text that is Markdown already is returned as it is.
+        limit: Cut after this many characters and say how many there are more; None = do not cut.
+    """
+    if isinstance(text, Markdown):
+        return text
+    shown = for_terminal(str(text))
+    rest = ""
+    if limit is not None and len(shown) > limit:
+        rest = f" ({len(shown) - limit:,} more characters)"
+        shown = shown[:limit] + "..."
+    escaped = _MARKUP.sub(lambda found: "\\" + found[0], shown.translate(_HTML))
+    # What makes a heading, a list, a quote or a rule does so at the start of a line only.
+    return Markdown(_LINE_START.sub(lambda found: found[0] + "\\", escaped, count=1) + rest)
+
+
+def code(text: object) -> Markdown:
+    """An id or a name as a Markdown code span; escaped instead where a span could be left early, as in a table cell."""
+    shown = for_terminal(str(text))
+    if not shown or re.search(r"[`|\\]", shown):
+        return for_markdown(shown or "(empty)")
+    return Markdown(f"`{shown}`")

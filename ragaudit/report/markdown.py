@@ -1,0 +1,272 @@
+"""The written report: what a template may print of an audit, and the sandbox that prints it."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from jinja2 import BaseLoader, ChoiceLoader, FileSystemLoader, StrictUndefined, TemplateError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from ragaudit.diagnosis.registry import CauseInfo
+from ragaudit.errors import ConfigError
+from ragaudit.model.diagnosis import Diagnosis, Outcome, Severity, Stage
+from ragaudit.model.result import Estimate, QueryResult, Summary
+from ragaudit.report import verdict as say
+from ragaudit.report.clean import Markdown, code, for_markdown
+from ragaudit.report.example import worst_stage, worth
+from ragaudit.report.figures import (
+    LABELS,
+    bar,
+    counted,
+    in_order,
+    interval,
+    losses,
+    number,
+    queries,
+    reasons,
+    share,
+    stages_named,
+    without_stage,
+)
+from ragaudit.report.findings_text import by_weight
+from ragaudit.report.funnel import funnel, ranks, standing, unlogged
+
+TEMPLATE = "report.md.jinja"
+MAX_ROWS = 200
+MAX_IDS = 5
+MAX_LISTED = 50
+BAR = 30
+_OWN = Path(__file__).parent / "templates"
+
+
+def markdown(
+    summary: Summary,
+    results: Iterable[QueryResult],
+    causes: Mapping[str, CauseInfo],
+    stage_notes: Mapping[Stage, str],
+    *,
+    with_text: bool = False,
+    templates: Path | None = None,
+    max_rows: int = MAX_ROWS,
+) -> str:
+    """The report of one run.
+
+    Args:
+        summary: The run.
+        results: Its queries, leaks first; those that passed may be left out. Read once, never held together.
+        causes: The registered causes.
+        stage_notes: What each stage means.
+        with_text: Show the query texts; otherwise ids only.
+        templates: A folder whose `report.md.jinja` is used in place of ours.
+        max_rows: How many failing queries the table lists before it counts the rest.
+
+    Raises:
+        ConfigError: the folder is missing, or its template does not work.
+    """
+    if templates is not None and not templates.is_dir():
+        raise ConfigError(f"{templates}: no such folder. Pass the folder that holds {TEMPLATE}.")
+    view = _view(summary, _collect(summary, results, max_rows), causes, stage_notes, with_text)
+    loaders: list[BaseLoader] = [FileSystemLoader(folder) for folder in (templates, _OWN) if folder is not None]
+    try:
+        return _environment(ChoiceLoader(loaders)).get_template(TEMPLATE).render(view)
+    except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError) as error:
+        if templates is None:
+            raise
+        line = getattr(error, "lineno", None)
+        place = templates / (getattr(error, "name", None) or TEMPLATE)
+        raise ConfigError(f"{place}{f':{line}' if line else ''}: {error}. Correct the template.") from error
+
+
+def _environment(loader: BaseLoader) -> ImmutableSandboxedEnvironment:
+    """Every value is escaped where it is printed, unless it is Markdown already: a template cannot forget to."""
+    environment = ImmutableSandboxedEnvironment(
+        loader=loader,
+        autoescape=False,  # that would escape for HTML; `finalize` escapes for Markdown
+        finalize=lambda value: "" if value is None else for_markdown(value),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {"code": code, "markdown": for_markdown, "listed": _codes}
+    return environment
+
+
+@dataclass
+class _Collected:
+    """What one pass over the results keeps."""
+
+    failing: list[QueryResult] = field(default_factory=list)
+    n_failing: int = 0
+    log: Counter[str] = field(default_factory=Counter)
+    label_issues: list[str] = field(default_factory=list)
+    worked: QueryResult | None = None
+
+
+def _collect(summary: Summary, results: Iterable[QueryResult], max_rows: int) -> _Collected:
+    kept = _Collected()
+    worst, most = worst_stage(summary), -1
+    for result in results:
+        diagnosis = result.diagnosis
+        kept.log.update(dict.fromkeys(diagnosis.log, 1))
+        if diagnosis.outcome is Outcome.LABEL_ISSUE:
+            kept.label_issues.append(diagnosis.query_id)
+        if diagnosis.outcome is not Outcome.FAIL:
+            continue
+        kept.n_failing += 1
+        if len(kept.failing) < max_rows:
+            kept.failing.append(result)
+        if worth(result, worst) > most:
+            most, kept.worked = worth(result, worst), result
+    return kept
+
+
+def _view(
+    summary: Summary,
+    kept: _Collected,
+    causes: Mapping[str, CauseInfo],
+    stage_notes: Mapping[Stage, str],
+    with_text: bool,
+) -> dict[str, Any]:
+    """What the template sees: plain values. docs/cli.md lists the names for people who write their own."""
+    total = sum(summary.outcomes.values())
+    most = max(n for _, n in losses(summary))
+    run = summary.run
+    return {
+        "run": run.model_dump(mode="json"),
+        "total": queries(total),
+        "k": "K varies from query to query" if run.k_final is None else f"K = {run.k_final}",
+        "verdict": Markdown(say.verdict(summary)),
+        "leak": say.leak_sentence(summary),
+        "leaks": [leak.model_dump() for leak in summary.acl.leaks[:MAX_LISTED]],
+        "more_leaks": max(len(summary.acl.leaks) - MAX_LISTED, 0),
+        "outcomes": [(o.value.replace("_", " "), summary.outcomes.get(o.value, 0)) for o in Outcome],
+        "losses": [
+            {
+                "stage": stage.label,
+                "n": n,
+                "share": share(n, total),
+                "bar": bar(n, most, BAR),
+                "note": stage_notes.get(stage, ""),
+            }
+            for stage, n in losses(summary)
+        ],
+        "undecided": without_stage(summary),
+        "log": kept.log.most_common(),
+        "failing": [_failing_row(result, with_text) for result in kept.failing],
+        "n_failing": queries(kept.n_failing),
+        "more_failing": kept.n_failing - len(kept.failing),
+        "worked": None if kept.worked is None else _worked(kept.worked, causes, with_text),
+        "metrics": [_estimate_row(name, summary.metrics[name]) for name in in_order(summary.metrics)],
+        "way": [
+            _estimate_row(name, found[name]) | {"list": where}
+            for where, found in summary.at.items()
+            for name in in_order(found)
+        ],
+        "slices": [
+            {
+                "slice": row.slice,
+                "value": row.value,
+                "n": row.n,
+                "metrics": [_estimate_row(name, row.metrics[name]) for name in in_order(row.metrics)],
+                "lost": _lost(row.stages),
+            }
+            for row in summary.slices
+        ],
+        "preflight": [finding.model_dump(mode="json") for finding in by_weight(summary.preflight)],
+        "patterns": [pattern.model_dump() for pattern in summary.patterns],
+        "canary": [(name, f"{100 * value:.0f}%") for name, value in summary.canary.source_share.items()],
+        "generation": Markdown(say.generation_sentence(summary) or ""),
+        "not_retrieval": summary.not_retrieval[:MAX_LISTED],
+        "more_not_retrieval": max(len(summary.not_retrieval) - MAX_LISTED, 0),
+        "label_issues": kept.label_issues[:MAX_LISTED],
+        "more_label_issues": max(len(kept.label_issues) - MAX_LISTED, 0),
+        "acl": [Markdown(sentence) for sentence in say.acl_sentences(summary)],
+        "set_aside": summary.set_aside,
+        "configuration": _configuration(summary),
+    }
+
+
+def _failing_row(result: QueryResult, with_text: bool) -> dict[str, Any]:
+    diagnosis = result.diagnosis
+    hit = result.metrics.get("hit@k")
+    return {
+        "query_id": diagnosis.query_id,
+        "text": result.query_text if with_text else "",
+        "leak": diagnosis.severity is Severity.LEAK,
+        "stage": _stage(diagnosis),
+        "causes": [name.replace("_", " ") for name in diagnosis.causes],
+        "gold": [gold.id for gold in diagnosis.gold],
+        "context": diagnosis.final_context_ids,
+        "hit": "-" if hit is None else "yes" if hit else "no",
+        "ranks": [(gold.id, " ".join(ranks(gold.journey)) or "not logged") for gold in diagnosis.gold[:MAX_IDS]],
+    }
+
+
+def _stage(diagnosis: Diagnosis) -> str:
+    if diagnosis.stage is not Stage.UNDETERMINED:
+        return diagnosis.stage.label
+    could_be = stages_named([stage.value for stage in diagnosis.could_be])
+    return f"not decided: {could_be}" if could_be else "not decided"
+
+
+def _worked(result: QueryResult, causes: Mapping[str, CauseInfo], with_text: bool) -> dict[str, Any]:
+    diagnosis = result.diagnosis
+    return {
+        "query_id": diagnosis.query_id,
+        "text": result.query_text if with_text else "",
+        "standing": standing(diagnosis.outcome, diagnosis.stage),
+        "evidence": diagnosis.evidence,
+        "gold": [
+            {
+                "id": gold.id,
+                "standing": standing(gold.outcome, gold.stage),
+                "journey": " ".join(funnel(gold.journey)),
+                "unlogged": ", ".join(unlogged(gold.journey)),
+            }
+            for gold in diagnosis.gold
+        ],
+        "causes": [
+            {"name": name.replace("_", " "), "summary": causes[name].summary, "remedy": causes[name].remedy}
+            for name in diagnosis.causes
+            if name in causes
+        ],
+        "log": diagnosis.log,
+        "command": f"ragaudit show RUN.audit {diagnosis.query_id}",
+    }
+
+
+def _estimate_row(name: str, estimate: Estimate) -> dict[str, Any]:
+    why = f" ({reasons(estimate.reasons)})" if estimate.reasons else ""
+    return {
+        "name": name,
+        "label": LABELS.get(name, name),
+        "mean": number(estimate.mean),
+        "interval": Markdown(interval(estimate)),
+        "n": estimate.n,
+        "undefined": f"{estimate.undefined:,}{why}" if estimate.undefined else "0",
+    }
+
+
+def _lost(stages: Mapping[str, int]) -> str:
+    found = [(stage.label, stages.get(stage.value, 0)) for stage in Stage]
+    return ", ".join(f"{label} {n:,}" for label, n in found if n) or "none"
+
+
+def _configuration(summary: Summary) -> Markdown:
+    """The configuration as JSON. Its lines hold quotes and brackets, so that none of them can end a code fence."""
+    return Markdown(json.dumps(summary.run.pipeline, indent=2, sort_keys=True))
+
+
+def _codes(ids: Iterable[str] | None, most: int = MAX_IDS) -> Markdown:
+    """Ids as code, the first few and how many more there are; None = not logged."""
+    if ids is None:
+        return Markdown("not logged")
+    every = list(ids)
+    if not every:
+        return Markdown("none")
+    more = f" and {counted(len(every) - most, 'more', 'more')}" if len(every) > most else ""
+    return Markdown(", ".join(code(i) for i in every[:most]) + more)

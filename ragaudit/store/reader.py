@@ -1,0 +1,230 @@
+"""Reads an audit file that may come from anywhere: read-only, page by page, and every row is checked."""
+
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from ragaudit.errors import AuditFileError
+from ragaudit.model.diagnosis import Gap, Outcome, Severity, Stage
+from ragaudit.model.inventory import Chunk, Source
+from ragaudit.model.record import Concluded
+from ragaudit.model.result import QueryResult, Summary
+from ragaudit.model.trace import Trace
+from ragaudit.store import schema
+from ragaudit.store.codec import unpack_trace
+
+MAX_CELL_BYTES = 256 << 20
+
+
+class Row(Concluded):
+    """One line of a list of queries. `seq` is its place: pass the last one as `after` to get the next page."""
+
+    seq: int
+    query_id: str
+    outcome: Outcome
+    stage: Stage
+    gap: Gap | None
+    causes: tuple[str, ...]
+    n_gold: int
+    query_text: str
+
+    @property
+    def severity(self) -> Severity:
+        """A leak has a negative `seq`, which puts it before every other row."""
+        return Severity.LEAK if self.seq < 0 else Severity.NORMAL
+
+
+class AuditReader:
+    """A finished audit file. Close it, or use it as a context manager."""
+
+    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+        """Use `open`."""
+        self.path = path
+        self._connection = connection
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """Open and check a file.
+
+        Raises:
+            AuditFileError: it is missing, no audit, unfinished, damaged, or of another version.
+        """
+        if not path.is_file():
+            raise AuditFileError(f"{path}: no such file. Write one with `ragaudit audit BUNDLE -o {path.name}`.")
+        with schema.translated(path):
+            connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, isolation_level=None)
+            try:
+                schema.defend(connection)
+                connection.execute("PRAGMA query_only = ON")
+                connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_CELL_BYTES)
+                schema.check(connection, path)
+            except BaseException:
+                connection.close()
+                raise
+        return cls(connection, path)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def summary(self) -> Summary:
+        """Everything about the run but its queries."""
+        found = self._one("SELECT value FROM meta WHERE name = 'summary'", ())
+        if found is None:
+            raise AuditFileError(f"{self.path}: unfinished. Run the same `ragaudit audit` command: it resumes.")
+        with self._checked():
+            return Summary.model_validate_json(found[0])
+
+    def query(self, query_id: str) -> QueryResult | None:
+        """The result of one query, if the run has it."""
+        found = self._one(
+            "SELECT result FROM results WHERE seq = (SELECT seq FROM queries WHERE query_id = ?)", (query_id,)
+        )
+        with self._checked():
+            return None if found is None else QueryResult.model_validate_json(found[0])
+
+    def trace(self, query_id: str) -> Trace | None:
+        """The trace of one query as it was read, if the run has it."""
+        found = self._one(
+            "SELECT trace FROM traces WHERE seq = (SELECT seq FROM queries WHERE query_id = ?)", (query_id,)
+        )
+        with self._checked():
+            return None if found is None else unpack_trace(found[0])
+
+    def page(
+        self,
+        *,
+        outcome: Outcome | None = None,
+        stage: Stage | None = None,
+        cause: str | None = None,
+        severity: Severity | None = None,
+        search: str | None = None,
+        after: int | None = None,
+        limit: int = 100,
+    ) -> list[Row]:
+        """The next rows that match, leaks first, then in the order of the traces.
+
+        Args:
+            outcome: Only this outcome.
+            stage: Only this primary stage.
+            cause: Only queries for which this check fired.
+            severity: Only leaks, or only the rest.
+            search: Only queries whose id or text holds this, upper and lower case alike (ASCII).
+            after: The `seq` of the last row seen; None starts at the top.
+            limit: At most this many rows.
+        """
+        table, seq, where, values = _matching(outcome, stage, cause, severity, search)
+        if after is not None:
+            where.append(f"{seq} > ?")
+            values.append(after)
+        rows = self._all(
+            f"SELECT q.seq, q.query_id, q.outcome, q.stage, q.gap, q.causes, q.n_gold, q.query_text FROM {table} "
+            f"WHERE {' AND '.join(where) or 'true'} ORDER BY {seq} LIMIT ?",
+            (*values, limit),
+        )
+        with self._checked():
+            return [_row(row) for row in rows]
+
+    def count(
+        self,
+        *,
+        outcome: Outcome | None = None,
+        stage: Stage | None = None,
+        cause: str | None = None,
+        severity: Severity | None = None,
+        search: str | None = None,
+    ) -> int:
+        """How many rows `page` would give in all."""
+        table, _, where, values = _matching(outcome, stage, cause, severity, search)
+        return int(self._all(f"SELECT count(*) FROM {table} WHERE {' AND '.join(where) or 'true'}", values)[0][0])
+
+    def iter_results(self, *, passed: bool = True) -> Iterator[QueryResult]:
+        """Every result, leaks first, one in memory at a time; `passed=False` leaves out what passed without a leak."""
+        sql = "SELECT result FROM results ORDER BY seq"
+        if not passed:
+            sql = (  # CROSS JOIN: the short rows are scanned, the long ones only fetched
+                "SELECT result FROM queries q CROSS JOIN results r ON r.seq = q.seq "
+                "WHERE q.outcome <> 'pass' OR q.seq < 0 ORDER BY q.seq"
+            )
+        with self._checked():
+            for (result,) in self._connection.execute(sql):
+                yield QueryResult.model_validate_json(result)
+
+    def chunk(self, chunk_id: str) -> Chunk | None:
+        """A chunk of the inventory, by its id or an alias, with its text."""
+        sql = "SELECT record, text FROM chunks WHERE chunk_id = ?"
+        found = self._one(sql, (chunk_id,))
+        if found is None:
+            alias = self._one("SELECT chunk_id FROM aliases WHERE alias = ?", (chunk_id,))
+            found = None if alias is None else self._one(sql, alias)
+        with self._checked():
+            return None if found is None else Chunk.model_validate(json.loads(found[0]) | {"text": found[1]})
+
+    def source(self, source_id: str) -> Source | None:
+        """A source document of the inventory, with its texts."""
+        found = self._one("SELECT record, text, extracted_text FROM sources WHERE source_id = ?", (source_id,))
+        with self._checked():
+            if found is None:
+                return None
+            texts = {"text": found[1], "extracted_text": found[2]}
+            return Source.model_validate(json.loads(found[0]) | texts)
+
+    def _one(self, sql: str, values: Sequence[Any]) -> tuple[Any, ...] | None:
+        rows = self._all(sql, values)
+        return rows[0] if rows else None
+
+    def _all(self, sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+        with schema.translated(self.path):
+            return self._connection.execute(sql, values).fetchall()
+
+    @contextmanager
+    def _checked(self) -> Iterator[None]:
+        """Whatever a row turns out not to be, the file is damaged: never a traceback (pydantic raises ValueError)."""
+        try:
+            with schema.translated(self.path):
+                yield
+        except (ValueError, TypeError, RecursionError) as error:
+            said = str(error).splitlines()[0]
+            raise AuditFileError(f"{self.path}: damaged ({said}). {schema.AGAIN}") from error
+
+
+def _matching(
+    outcome: Outcome | None, stage: Stage | None, cause: str | None, severity: Severity | None, search: str | None
+) -> tuple[str, str, list[str], list[Any]]:
+    """The tables to read, the column that orders them, the conditions and their values."""
+    table, seq = "queries q", "q.seq"
+    where: list[str] = []
+    values: list[Any] = []
+    if cause is not None:
+        # CROSS JOIN pins the order: by the cause's own index, already sorted by seq.
+        table, seq = "causes c CROSS JOIN queries q ON q.seq = c.seq", "c.seq"
+        where.append("c.cause = ?")
+        values.append(cause)
+    for column, wanted in (("outcome", outcome), ("stage", stage)):
+        if wanted is not None:
+            where.append(f"q.{column} = ?")
+            values.append(wanted.value)
+    if severity is not None:
+        where.append(f"{seq} < 0" if severity is Severity.LEAK else f"{seq} > 0")
+    if search:
+        pattern = "%" + "".join("\\" + c if c in "\\%_" else c for c in search) + "%"
+        where.append("(q.query_id LIKE ? ESCAPE '\\' OR q.query_text LIKE ? ESCAPE '\\')")
+        values += [pattern, pattern]
+    return table, seq, where, values
+
+
+def _row(row: tuple[Any, ...]) -> Row:
+    names = ("seq", "query_id", "outcome", "stage", "gap", "causes", "n_gold", "query_text")
+    return Row.model_validate(dict(zip(names, row, strict=True)) | {"causes": json.loads(row[5])})
