@@ -87,7 +87,9 @@ class Tally:
         for metric, column in self._final.items():
             column.add(result.metrics.get(metric), result.undefined.get(metric))
         for name, values in result.at.items():
-            columns = self._at.setdefault(name, {metric: _Column() for metric in METRICS})
+            if name not in self._at:
+                self._at[name] = {metric: _Column() for metric in METRICS}
+            columns = self._at[name]
             for metric, column in columns.items():
                 if metric in values:
                     column.add(values[metric], None)
@@ -95,7 +97,9 @@ class Tally:
             values_of = self._slices.setdefault(name, {})
             if value not in values_of and len(values_of) >= MAX_VALUES:
                 value = OTHER
-            values_of.setdefault(value, _Slice()).add(result)
+            if value not in values_of:
+                values_of[value] = _Slice()
+            values_of[value].add(result)
         self._count(result)
 
     def _count(self, result: QueryResult) -> None:

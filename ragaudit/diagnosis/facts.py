@@ -17,6 +17,8 @@ from ragaudit.model.inventory import ChunkKind, Index, IndexArm
 from ragaudit.model.pipeline import Pipeline, Search
 from ragaudit.model.trace import ArmStatus, Probe, Ranking
 
+_NO_INDEX = Index()
+
 
 @dataclass(frozen=True)
 class RunFacts:
@@ -170,7 +172,7 @@ class GoldFacts:
     @property
     def index(self) -> Index:
         """The index revision; empty when not given."""
-        return self.identities.inventory.index or Index()
+        return self.identities.inventory.index or _NO_INDEX
 
     # --- lists -------------------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 Reciprocal rank fusion: Cormack, Clarke and Buettcher, SIGIR 2009: score(d) = sum over arms of w / (k + rank(d)).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from ragaudit.model.pipeline import Fusion
@@ -55,12 +55,12 @@ def rrf_constant(arms: Mapping[str, Ranking], fused: Ranking, fusion: Fusion) ->
     """
     if fusion.method is not None:
         return (fusion.k or DEFAULT_K) if fusion.method.casefold() in {"rrf", "reciprocal_rank_fusion"} else None
-    logged = {hit.id: hit.value for hit in fused if hit.value is not None}
+    logged = [(hit.id, hit.value) for hit in fused if hit.value is not None]
     if not logged:
         return None
+    ranks = _ranks(arms)
     for constant in _CONSTANTS if fusion.k is None else (fusion.k,):
-        partial = _contributions(arms, constant)
-        if all(any(abs(value - s) <= _TOLERANCE for s in partial.get(i, ())) for i, value in logged.items()):
+        if all(_explains(value, ranks.get(hit_id, {}).values(), constant) for hit_id, value in logged):
             return constant
     return None
 
@@ -70,27 +70,29 @@ def contributing(arms: Mapping[str, Ranking], fused: Ranking, k: float) -> froze
 
     An arm that returned hits and is not among them was dropped before fusion.
     """
+    ranks = _ranks(arms)
     found: set[str] = set()
-    logged = {hit.id: hit.value for hit in fused if hit.value is not None}
-    for arm, hits in arms.items():
-        without = _contributions({other: ranking for other, ranking in arms.items() if other != arm}, k)
-        for hit in hits:
-            value = logged.get(hit.id)
-            if value is not None and all(abs(value - s) > _TOLERANCE for s in without.get(hit.id, (0.0,))):
+    for hit in fused:
+        held = ranks.get(hit.id, {})
+        for arm in held.keys() - found:
+            others = [rank for other, rank in held.items() if other != arm]
+            if hit.value is not None and not _explains(hit.value, others, k):
                 found.add(arm)
-                break
     return frozenset(found)
 
 
-def _contributions(arms: Mapping[str, Ranking], k: float) -> dict[str, tuple[float, ...]]:
-    """Each id's possible scores: the sum over every subset of the arms that hold it."""
-    sums: dict[str, tuple[float, ...]] = {}
-    for hits in arms.values():
-        seen: set[str] = set()
+def _ranks(arms: Mapping[str, Ranking]) -> dict[str, dict[str, int]]:
+    """Id -> arm -> its first rank there."""
+    found: dict[str, dict[str, int]] = {}
+    for arm, hits in arms.items():
         for rank, hit in enumerate(hits, start=1):
-            if hit.id in seen:
-                continue
-            seen.add(hit.id)
-            before = sums.get(hit.id, (0.0,))
-            sums[hit.id] = (*before, *(s + 1.0 / (k + rank) for s in before))
-    return sums
+            found.setdefault(hit.id, {}).setdefault(arm, rank)
+    return found
+
+
+def _explains(value: float, ranks: Iterable[int], k: float) -> bool:
+    """Is the score the sum of reciprocal ranks over some subset of the arms that hold the id?"""
+    sums = [0.0]
+    for rank in ranks:
+        sums += [s + 1.0 / (k + rank) for s in sums]
+    return any(abs(value - s) <= _TOLERANCE for s in sums)

@@ -8,9 +8,11 @@ from ragaudit.audit.run import audit
 from ragaudit.cli.bundle_options import PATH, bundle_name, bundle_options, find, opened, quiet_option
 from ragaudit.cli.streams import Streams
 from ragaudit.errors import ConfigError
+from ragaudit.model.diagnosis import Outcome
 from ragaudit.model.result import Summary
 from ragaudit.readers.bundle import Bundle
 from ragaudit.report import as_json as document
+from ragaudit.report.failing_text import SHOWN, failing_text
 from ragaudit.report.overview_text import summary_text
 from ragaudit.store import AuditReader
 
@@ -66,10 +68,23 @@ def audited(streams: Streams, bundle: Bundle, out: Path, limit: int | None) -> S
         raise
 
 
-def show(streams: Streams, path: Path, summary: Summary, *, as_json: bool, with_text: bool = False) -> None:
-    """The audit on stdout: the whole of it as JSON, or the summary as text."""
+def show(
+    streams: Streams,
+    path: Path,
+    summary: Summary,
+    *,
+    as_json: bool,
+    with_text: bool = False,
+    shown: int | None = SHOWN,
+) -> None:
+    """The audit on stdout: the whole of it as JSON, or the summary and the failing queries as text."""
     if not as_json:
         streams.text(summary_text(summary))
+        failing = summary.outcomes.get(Outcome.FAIL.value, 0)
+        with AuditReader.open(path) as reader:
+            table = failing_text(reader.iter_results(passed=False), failing, shown=shown)
+        if table:
+            streams.text("\n" + table)
         return
     with AuditReader.open(path) as reader:
         document.write(streams.out, reader.summary(), reader.iter_results(), with_text=with_text)

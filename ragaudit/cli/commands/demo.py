@@ -37,7 +37,7 @@ def command(streams: Streams, as_report: bool, as_json: bool) -> None:
             streams.data(written(reader))
             return
         example = worked_example(summary, reader.iter_results(passed=False))
-    show(streams, out, summary, as_json=False)
+    show(streams, out, summary, as_json=False, shown=None)
     if example is not None:
         streams.data("\n")
         streams.text(f"-- One diagnosis, worked {'-' * 55}\n\n{diagnosis_text(example, CAUSES, STAGE_NOTES)}")

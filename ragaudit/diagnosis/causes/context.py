@@ -162,6 +162,30 @@ def max_per_source(f: GoldFacts) -> str | None:
 
 
 @cause(
+    "top_n_cut",
+    Stage.RERANK,
+    "rerank",
+    summary="The gold was ranked, and below the number of chunks that are kept.",
+    remedy="Raise that one number; same candidates and order.",
+)
+def top_n_cut(f: GoldFacts) -> str | None:
+    top_n, place = f.pipeline.rerank.top_n, _last_place(f)
+    after = f.listed("after_rerank")
+    if not top_n or f.packed is not None:
+        return None
+    if after is not None and after.place is None and len(after.ids) == top_n < f.k and _merged_place(f) is not None:
+        own = f.probe_rank("rerank_rank")
+        if own is not None and own <= top_n:
+            return None
+        return (
+            f"{f.id}: {f'rank {own} by the reranker, ' if own else ''}not among the {top_n} it returned (top_n {top_n})"
+        )
+    if place is None or not _reached_pack(f) or place.rank <= top_n or len(f.trace.final_context_ids or ()) > top_n:
+        return None
+    return f"{f.id}: rank {place.rank} in the last list, top_n is {top_n}"
+
+
+@cause(
     "rerank_floor",
     Stage.RERANK,
     "rerank",
@@ -260,7 +284,7 @@ def reranker_flat(f: GoldFacts) -> str | None:
 def reranker_order(f: GoldFacts) -> str | None:
     rank = f.probe_rank("rerank_rank")
     after = f.listed("after_rerank")
-    if rank is None or rank > f.k or after is None:
+    if rank is None or after is None or rank > min(f.k, len(after.ids)):
         return None
     logged = f"rank {after.place.rank}" if after.place else "absent"
     return f"{f.id}: rank {rank} by the reranker's own score, {logged} in its output"
@@ -287,22 +311,6 @@ def reranker_demotion(f: GoldFacts) -> str | None:
 
 
 @cause(
-    "top_n_cut",
-    Stage.RERANK,
-    "pack",
-    summary="The gold was ranked, and below the number of chunks that are kept.",
-    remedy="Raise that one number; same candidates and order.",
-)
-def top_n_cut(f: GoldFacts) -> str | None:
-    top_n, place = f.pipeline.rerank.top_n, _last_place(f)
-    if top_n is None or place is None or f.packed is not None or not _reached_pack(f):
-        return None
-    if place.rank > top_n and len(f.trace.final_context_ids or ()) <= top_n:
-        return f"{f.id}: rank {place.rank} in the last list, top_n is {top_n}"
-    return None
-
-
-@cause(
     "token_budget",
     Stage.RERANK,
     "pack",
@@ -314,7 +322,7 @@ def token_budget(f: GoldFacts) -> str | None:
     if not budget or place is None or place.rank > f.k or f.packed is not None or not _reached_pack(f):
         return None
     packed = len(f.trace.final_context_ids or ())
-    if packed >= f.k and place.rank > packed:
+    if packed >= f.k:
         return None
     own = f.row.chunk.tokens if f.row.chunk else None
     size = f", the chunk has {own}" if own is not None else ""

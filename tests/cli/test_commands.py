@@ -1,0 +1,312 @@
+import json
+import tomllib
+
+import pytest
+from cli_builders import BLOCK, WARNING, bundle, result, stand_in, write_audit
+
+from ragaudit.cli.main import execute
+from ragaudit.errors import InputError
+from ragaudit.model.diagnosis import STAGES
+from ragaudit.store import AuditReader
+
+HOSTILE = "\x1b[2J<script>|`x`\u202e[a](b)"
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def told(arguments, capsys, code=0):
+    assert execute([str(argument) for argument in arguments]) == code
+    return capsys.readouterr()
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+# --- audit ---------------------------------------------------------------------------------------------------------
+
+
+def test_audit_writes_a_file_called_after_the_bundle_and_prints_the_summary(here, monkeypatch, capsys):
+    stand_in(monkeypatch)
+    said = told(["audit", bundle(here / "support-kb")], capsys)
+    assert said.out.startswith("support-kb ")
+    assert "2 of 2 queries fail (100%); Rerank/pack loses most (2)." in said.out
+    assert said.err.endswith("Wrote support-kb.audit. Next: ragaudit report support-kb.audit\n")
+    with AuditReader.open(here / "support-kb.audit") as reader:
+        assert [row.query_id for row in reader.page()] == ["q1", "q2"]
+
+
+def test_audit_of_single_files_is_called_after_their_folder(here, monkeypatch, capsys):
+    calls = stand_in(monkeypatch)
+    told(["audit", "--traces", bundle(here / "b") / "traces.jsonl", "--limit", "1", "-q"], capsys)
+    assert names(here) == ["b", "b.audit"]
+    assert calls[0]["limit"] == 1
+
+
+def test_audit_as_json_prints_the_document_alone(here, monkeypatch, capsys):
+    stand_in(monkeypatch)
+    said = told(["audit", bundle(here / "b"), "-o", "x.audit", "--json"], capsys)
+    document = json.loads(said.out)
+    assert document["schema"] == "ragaudit.audit/1"
+    assert [row["query_id"] for row in document["queries"]] == ["q1", "q2"]
+    assert said.err == ""
+    assert "refund" not in said.out
+
+
+def test_audit_passes_the_scope_as_a_flag(here, monkeypatch, capsys):
+    calls = stand_in(monkeypatch)
+    told(["audit", bundle(here / "b"), "--scope", "retrieval"], capsys)
+    settings = calls[0]["bundle"].settings
+    assert settings.audit.scope == "retrieval"
+    assert settings.origin["audit.scope"] == "flag --scope"
+
+
+def test_audit_reads_settings_from_the_environment(here, monkeypatch, capsys):
+    calls = stand_in(monkeypatch)
+    monkeypatch.setenv("RAGAUDIT_SEED", "7")
+    told(["audit", bundle(here / "b")], capsys)
+    assert calls[0]["bundle"].settings.audit.seed == 7
+
+
+def test_a_blocked_audit_exits_with_3(here, monkeypatch, capsys):
+    stand_in(monkeypatch, raising=InputError("b: No ACL rule. Write [acl]."))
+    said = told(["audit", bundle(here / "b")], capsys, code=3)
+    assert (said.out, said.err) == ("", "ragaudit: b: No ACL rule. Write [acl].\n")
+    assert not (here / "b.audit").exists()
+
+
+def test_an_interrupted_audit_says_that_it_resumes(here, monkeypatch, capsys):
+    stand_in(monkeypatch, raising=KeyboardInterrupt())
+    said = told(["audit", bundle(here / "b")], capsys, code=130)
+    assert said.out == ""
+    assert said.err == (
+        "What was done is kept in b.audit.partial; run the same command again to resume.\nragaudit: interrupted.\n"
+    )
+    assert names(here) == ["b", "b.audit.partial"]
+
+
+@pytest.mark.parametrize("options", [["--judge", "off"], ["--judge", "auto"], []])
+def test_judging_is_off(here, options, monkeypatch, capsys):
+    stand_in(monkeypatch)
+    assert "judge" not in told(["audit", bundle(here / "b"), *options], capsys).err
+
+
+def test_a_configured_judge_or_a_tape_is_answered_with_a_note(here, monkeypatch, capsys):
+    stand_in(monkeypatch)
+    note = "judge: off. This version cannot judge yet"
+    assert note in told(["audit", bundle(here / "b"), "--tape", "none"], capsys).err
+    (here / "b" / "ragaudit.toml").write_text('[judge]\nmodel = "provider/model"\n')
+    assert note in told(["audit", here / "b"], capsys).err
+    assert note not in told(["audit", here / "b", "--judge", "off"], capsys).err
+
+
+def test_a_judge_model_is_refused_honestly(here, monkeypatch, capsys):
+    stand_in(monkeypatch)
+    said = told(["audit", bundle(here / "b"), "--judge", "provider/model"], capsys, code=2)
+    assert "--judge provider/model: this version cannot judge yet. Pass --judge off." in said.err
+    assert names(here) == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["audit", "absent"], 3, "absent: no such folder"),
+        (["audit", "b", "-o", "thesis.txt"], 2, "thesis.txt: exists and is not an audit file"),
+        (["audit", "b", "-o", "no/where.audit"], 2, "its folder does not exist"),
+        (["audit", "b", "--config", "none.toml"], 3, "none.toml: no such file"),
+        (["audit"], 2, "Name a BUNDLE folder, or at least --traces FILE."),
+    ],
+)
+def test_audit_errors_name_the_place(here, arguments, code, message, monkeypatch, capsys):
+    stand_in(monkeypatch)
+    bundle(here / "b")
+    (here / "thesis.txt").write_text("my thesis")
+    said = told(arguments, capsys, code=code)
+    assert message in said.err
+    assert said.out == ""
+    assert names(here) == ["b", "thesis.txt"]
+
+
+# --- check ---------------------------------------------------------------------------------------------------------
+
+
+def test_check_lists_findings_and_succeeds(here, monkeypatch, capsys):
+    stand_in(monkeypatch)
+    said = told(["check", bundle(here / "b")], capsys)
+    assert (
+        said.out
+        == "b: 1 finding (0 block, 1 warn, 0 info)\n\n  ! warn  Fewer than 30 queries.\n          > Log more.\n"
+    )
+
+
+def test_check_as_json_puts_blocking_findings_first_and_exits_with_3(here, monkeypatch, capsys):
+    stand_in(monkeypatch, findings=(WARNING, BLOCK))
+    document = json.loads(told(["check", bundle(here / "b"), "--json"], capsys, code=3).out)
+    assert list(document) == ["schema", "run", "blocked", "preflight"]
+    assert document["blocked"] is True
+    assert [finding["severity"] for finding in document["preflight"]] == ["block", "warn"]
+
+
+# --- show ----------------------------------------------------------------------------------------------------------
+
+
+def test_show_prints_one_query(here, capsys):
+    write_audit(here / "run.audit")
+    said = told(["show", "run.audit", "q2"], capsys)
+    assert said.out.startswith("X q2   FAIL at Rerank/pack\n")
+    assert "arm:dense #3 CUT -> packed -" in said.out
+    assert "refund" not in said.out and "30 days" not in said.out
+
+
+def test_show_with_text_keeps_back_what_the_user_may_not_read(here, capsys):
+    write_audit(here / "run.audit", [result("q1", leaks=("c7",))])
+    said = told(["show", "run.audit", "q1", "--with-text"], capsys)
+    assert "refund window?" in said.out and "30 days" in said.out
+    assert "salary bands" not in said.out
+    assert "c7\n    (not shown: the user may not read it)" in said.out
+
+
+def test_show_as_json_is_the_row_of_the_report(here, capsys):
+    write_audit(here / "run.audit")
+    row = json.loads(told(["show", "run.audit", "q1", "--json"], capsys).out)
+    report = json.loads(told(["report", "run.audit", "--json"], capsys).out)
+    assert row == report["queries"][0]
+
+
+def test_show_of_an_unknown_query_names_near_ones(here, capsys):
+    write_audit(here / "run.audit", [result("tour-1"), result("q2")])
+    assert "no query 'ur'. Queries there: tour-1, ..." in told(["show", "run.audit", "ur"], capsys, code=2).err
+    assert "Queries there: tour-1, q2, ..." in told(["show", "run.audit", "zz"], capsys, code=2).err
+
+
+def test_show_of_hostile_ids_is_inert(here, capsys):
+    write_audit(here / "run.audit", [result(HOSTILE, gold_id=HOSTILE)])
+    said = told(["show", "run.audit", HOSTILE], capsys)
+    assert "\x1b" not in said.out and "\u202e" not in said.out
+    assert "<U+001B>[2J<script>|`x`<U+202E>[a](b)" in said.out
+    missing = told(["show", "run.audit", "zz"], capsys, code=2)
+    assert "\x1b" not in missing.err
+
+
+# --- report --------------------------------------------------------------------------------------------------------
+
+
+def test_report_prints_markdown(here, capsys):
+    write_audit(here / "run.audit")
+    said = told(["report", "run.audit"], capsys)
+    assert said.out.startswith("# RAG audit: support-kb\n")
+    assert "refund" not in said.out
+    assert "refund window?" in told(["report", "run.audit", "--with-text"], capsys).out
+
+
+def test_report_writes_a_file_and_says_so(here, capsys):
+    write_audit(here / "run.audit")
+    on_stdout = told(["report", "run.audit"], capsys).out
+    said = told(["report", "run.audit", "-o", "report.md"], capsys)
+    assert (said.out, said.err) == ("", "Wrote report.md.\n")
+    assert (here / "report.md").read_text() == on_stdout
+    assert names(here) == ["report.md", "run.audit"]
+
+
+def test_a_report_that_fails_leaves_the_old_file(here, capsys):
+    write_audit(here / "run.audit")
+    (here / "report.md").write_text("old")
+    (here / "report.md.jinja").write_text("{{ nothing }}")
+    said = told(["report", "run.audit", "-o", "report.md", "--templates", "."], capsys, code=2)
+    assert "report.md.jinja: 'nothing' is undefined. Correct the template." in said.err
+    assert (here / "report.md").read_text() == "old"
+    assert "cannot be written" in told(["report", "run.audit", "-o", "no/report.md"], capsys, code=2).err
+
+
+def test_report_as_json_has_every_query(here, capsys):
+    write_audit(here / "run.audit", [result(f"q{n}") for n in range(300)])
+    document = json.loads(told(["report", "run.audit", "--format", "json"], capsys).out)
+    assert len(document["queries"]) == 300
+    assert "and 100 more of 300 queries" in told(["report", "run.audit"], capsys).out
+
+
+@pytest.mark.parametrize("form", ["html", "junit", "github"])
+def test_formats_that_are_not_there_yet_are_refused(here, form, capsys):
+    write_audit(here / "run.audit")
+    said = told(["report", "run.audit", "--format", form], capsys, code=2)
+    assert f"--format {form} is not in this version. Use md or json." in said.err
+
+
+def test_reports_of_hostile_ids_are_inert(here, capsys):
+    write_audit(here / "run.audit", [result(HOSTILE, gold_id=HOSTILE)], name=HOSTILE)
+    for arguments in (["report", "run.audit"], ["report", "run.audit", "--json"]):
+        out = told(arguments, capsys).out
+        assert "\x1b" not in out and "\u202e" not in out
+    assert "<script" not in told(["report", "run.audit"], capsys).out
+
+
+@pytest.mark.parametrize("command", [["show", "file", "q1"], ["report", "file"]])
+def test_a_file_that_is_no_audit_exits_with_3(here, command, capsys):
+    (here / "file").write_text("not an audit file, only text that is long enough to be read as one" * 10)
+    assert "file: not an audit file" in told(command, capsys, code=3).err
+
+
+# --- init, registries, demo ----------------------------------------------------------------------------------------
+
+
+def test_init_writes_a_configuration_that_loads_and_never_overwrites(here, capsys):
+    told(["init"], capsys)
+    written = (here / "ragaudit.toml").read_text()
+    assert "pipeline" in tomllib.loads(written)
+    said = told(["init", "."], capsys, code=2)
+    assert "ragaudit.toml: exists" in said.err
+    assert (here / "ragaudit.toml").read_text() == written
+    assert "Name a folder that exists" in told(["init", "absent"], capsys, code=2).err
+
+
+def test_init_as_json_names_the_file(here, capsys):
+    said = told(["init", "--json"], capsys)
+    assert json.loads(said.out) == {"written": "ragaudit.toml"}
+    assert said.err == ""
+
+
+def test_stages_are_the_nine_in_order(capsys):
+    document = json.loads(told(["stages", "--json"], capsys).out)
+    assert [row["stage"] for row in document["stages"]] == [stage.value for stage in STAGES]
+    assert all(row["note"] and row["causes"] for row in document["stages"])
+    lines = told(["stages"], capsys).out.splitlines()
+    assert [line.split()[0] for line in lines if not line.startswith(" ")] == [stage.value for stage in STAGES]
+    assert max(map(len, lines)) <= 80
+
+
+def test_causes_can_be_listed_by_stage(capsys):
+    every = json.loads(told(["causes", "--json"], capsys).out)["causes"]
+    parse = json.loads(told(["causes", "--stage", "parse", "--json"], capsys).out)["causes"]
+    assert parse == [row for row in every if row["stage"] == "parse"] != []
+    text = told(["causes", "--stage", "parse"], capsys).out
+    assert all(f"  {row['cause']}\n" in text for row in parse)
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_metrics_are_listed_with_their_conventions(capsys):
+    document = json.loads(told(["metrics", "--json"], capsys).out)
+    assert document["metrics"][1]["name"] == "recall@k"
+    text = told(["metrics"], capsys).out
+    assert text.startswith("hit@k                Did any of the evidence reach the generator?\n")
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_demo_shows_the_summary_one_diagnosis_and_what_to_type(tmp_path, monkeypatch, capsys):
+    stand_in(monkeypatch)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    said = told(["demo"], capsys)
+    assert "-- Lost at (" in said.out
+    assert "-- One diagnosis, worked -" in said.out
+    assert "ragaudit show " in said.err and "demo.audit" in said.err
+    assert [path.name for folder in tmp_path.iterdir() for path in folder.iterdir()] == ["demo.audit"]
+
+
+def test_demo_can_print_the_report_or_the_json(tmp_path, monkeypatch, capsys):
+    stand_in(monkeypatch)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert told(["demo", "--report"], capsys).out.startswith("# RAG audit: ")
+    assert json.loads(told(["demo", "--json"], capsys).out)["schema"] == "ragaudit.audit/1"
