@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check lint types imports bench demo-data lock wheel clean
+.PHONY: demo test check lint types imports bench demo-data picture lock clean
 
 $(READY): requirements.lock pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -37,6 +37,9 @@ bench: $(READY)
 
 demo-data: $(READY)
 	$(BIN)/python examples/make_demo.py
+
+picture: $(READY)
+	$(BIN)/python docs/picture.py
 
 lock: $(READY)
 	$(BIN)/uv pip compile pyproject.toml --extra dev --universal --generate-hashes --no-header --no-annotate \

@@ -109,3 +109,7 @@ def _bug(error: Exception) -> str:
         f"this is a bug in ragaudit: {said} ({os.path.basename(frame.filename)}:{frame.lineno}).\n"
         "Please report it with the output of the same command under RAGAUDIT_TRACEBACK=1."
     )
+
+
+if __name__ == "__main__":
+    run()

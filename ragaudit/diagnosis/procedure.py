@@ -241,6 +241,8 @@ def _failed(f: GoldFacts, found: list[Fired]) -> GoldDiagnosis:
     stage = found[0].stage
     same = [fault for fault in found if fault.stage is stage]
     gap = next((_GAPS[fault.name] for fault in same if fault.name in _GAPS), None)
+    if same[0].name == "literal_lost" and f.trace.query_rewrite is None:
+        gap = None  # lost by a tokenizer or a cut, not by a rewrite
     return _verdict(
         f,
         Outcome.FAIL,
@@ -316,7 +318,21 @@ def _query(trace: Trace, facts: list[GoldFacts], gold: list[GoldDiagnosis], scop
     lost = [group for group in groups if all(verdict.outcome is not Outcome.PASS for verdict in group)]
     if lost:
         return _lost_query(base, trace, [verdict for group in lost for verdict in group])
-    return _answered(base, trace, facts, scope)
+    answered = _answered(base, trace, facts, scope)
+    doubtful = next((verdict for verdict in gold if verdict.outcome is Outcome.LABEL_ISSUE), None)
+    if doubtful is None or answered.outcome is Outcome.FAIL:
+        return answered
+    # The sound gold was delivered, and more is asked for than the label can prove: a person should look at it.
+    return answered.model_copy(
+        update={
+            "outcome": Outcome.LABEL_ISSUE,
+            "stage": Stage.NONE,
+            "gap": doubtful.gap,
+            "could_be": (),
+            "log": (),
+            "evidence": (*doubtful.evidence, *answered.evidence),
+        }
+    )
 
 
 def _groups(trace: Trace, live: list[GoldDiagnosis]) -> list[list[GoldDiagnosis]]:

@@ -9,9 +9,9 @@ _LISTS = ("fused", "after_filter", "after_threshold", "rerank_input", "after_rer
 
 
 def without_unreadable_text(trace: Trace, inventory: Inventory, acl: AclSettings) -> Trace:
-    """The trace with the texts of unreadable chunks removed. Unknown access keeps the text, as the log had it."""
+    """The trace with the texts and metadata of unreadable chunks removed. Unknown access keeps the text, as the log had it."""
     texts = trace.context_texts or {}
-    carrying = {hit.id for hits in trace.lists().values() for hit in hits if hit.text is not None} | set(texts)
+    carrying = {hit.id for hits in trace.lists().values() for hit in hits if _says_something(hit)} | set(texts)
     hidden = {chunk_id for chunk_id in carrying if may_read(chunk_id, trace, inventory, acl) is False}
     if not hidden:
         return trace
@@ -29,6 +29,11 @@ def _stripped(lists: Ranking | PerArm | None, hidden: set[str]) -> Ranking | Per
 
 
 def _bare(hit: Hit, hidden: set[str]) -> Hit:
-    if hit.id not in hidden or hit.text is None:
+    if hit.id not in hidden or not _says_something(hit):
         return hit
-    return Hit(hit.id, hit.rank, hit.score, hit.rrf, hit.sources, None, hit.source_id, hit.metadata, hit.extra)
+    return Hit(hit.id, hit.rank, hit.score, hit.rrf, hit.sources, None, hit.source_id)
+
+
+def _says_something(hit: Hit) -> bool:
+    """Metadata holds titles, and stores return the text under names of their own (`page_content`)."""
+    return (hit.text, hit.metadata, hit.extra) != (None, None, None)

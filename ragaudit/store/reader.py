@@ -3,7 +3,7 @@
 import json
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -57,14 +57,13 @@ class AuditReader:
             raise AuditFileError(f"{path}: no such file. Write one with `ragaudit audit BUNDLE -o {path.name}`.")
         with schema.translated(path):
             connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, isolation_level=None)
-            try:
+            with ExitStack() as refused:
+                refused.callback(connection.close)
                 schema.defend(connection)
                 connection.execute("PRAGMA query_only = ON")
                 connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_CELL_BYTES)
                 schema.check(connection, path)
-            except BaseException:
-                connection.close()
-                raise
+                refused.pop_all()
         return cls(connection, path)
 
     def close(self) -> None:

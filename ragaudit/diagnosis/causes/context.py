@@ -353,7 +353,7 @@ def pool_cut(f: GoldFacts) -> str | None:
 )
 def pack_loss(f: GoldFacts) -> str | None:
     place = _last_place(f)
-    return None if place is None else f"{f.id}: rank {place.rank} in the last list, and not packed"
+    return f"{f.id}: rank {place.rank} in the last list, and not packed" if place and _reached_pack(f) else None
 
 
 def _merged_place(f: GoldFacts) -> Place | None:

@@ -171,7 +171,7 @@ def diversity(f: GoldFacts) -> str | None:
     "fetch_too_small",
     Stage.RETRIEVE,
     "search",
-    summary="The arm fetches fewer candidates than K, and the gold stands just behind them.",
+    summary="The arm fetches too few candidates: with a larger limit the gold is within K.",
     remedy="Raise the number of candidates that this arm fetches; same filter, same K.",
 )
 def fetch_too_small(f: GoldFacts) -> str | None:
@@ -179,6 +179,10 @@ def fetch_too_small(f: GoldFacts) -> str | None:
         rank = f.probe_rank("lexical_rank" if arm.lexical else "exact_rank", arm.name)
         if rank is not None and f.reach(arm) < rank <= f.k:
             return f"{f.id}: exact rank {rank} in {arm.name}, which fetched {len(arm.hits)}; K is {f.k}"
+        wider = f.probe_rank("rank_other_limit", arm.name)
+        if arm.place is None and wider is not None and wider <= f.k:
+            note = next((p.note for p in f.probes("rank_other_limit", arm.name) if p.note), "another limit")
+            return f"{f.id}: rank {wider} in {arm.name} with {note}, absent with the limit that was sent"
     return None
 
 

@@ -1,0 +1,73 @@
+"""What the package promises before any command runs: layers, imports without effect, a wheel that works."""
+
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+HEAVY = ("numpy", "pydantic", "jinja2", "litellm", "textual", "click", "diskcache", "msgspec")
+
+
+def _loaded_after(code: str) -> set[str]:
+    probe = f"import sys\n{code}\nprint(' '.join(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+def test_imports_point_down_the_layers(repository: Path) -> None:
+    tool = Path(sys.executable).with_name("lint-imports")
+    done = subprocess.run([tool, "--no-cache"], cwd=repository, capture_output=True, text=True)
+    assert "3 kept, 0 broken" in done.stdout, done.stdout + done.stderr
+
+
+def test_importing_ragaudit_loads_nothing_else() -> None:
+    assert _loaded_after("import ragaudit").isdisjoint(HEAVY)
+
+
+@pytest.mark.parametrize("module", ["ragaudit.audit.run", "ragaudit.report.markdown", "ragaudit.store.reader"])
+def test_the_core_loads_neither_litellm_nor_textual_nor_click(module: str) -> None:
+    assert _loaded_after(f"import {module}").isdisjoint({"litellm", "textual", "click", "rich", "pyarrow"})
+
+
+def test_importing_writes_nothing_and_sets_no_variable(tmp_path: Path) -> None:
+    code = "import os\nbefore = dict(os.environ)\nimport ragaudit.cli.main, ragaudit.audit.run\nassert before == os.environ"
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_broad_catches_stand_only_in_the_entry_point(repository: Path) -> None:
+    broad = re.compile(r"except\s*(Exception|BaseException)?\s*:|except \(?(Base)?Exception\b")
+    found = [p.name for p in (repository / "ragaudit").rglob("*.py") if broad.search(p.read_text("utf-8"))]
+    assert found == ["main.py"]
+
+
+def test_nothing_unpickles_or_evaluates(repository: Path) -> None:
+    forbidden = re.compile(r"\bimport pickle\b|\bpickle\.|(?<![\w.])eval\(|(?<![\w.])exec\(")
+    found = [p.name for p in (repository / "ragaudit").rglob("*.py") if forbidden.search(p.read_text("utf-8"))]
+    assert found == []
+
+
+def test_the_built_wheel_holds_the_demo_and_runs_it(repository: Path, tmp_path: Path) -> None:
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path / "dist")]
+    subprocess.run(build, cwd=repository, check=True, capture_output=True)
+    (wheel,) = (tmp_path / "dist").glob("*.whl")
+    site = tmp_path / "site"
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+        archive.extractall(site)
+    assert {"ragaudit/examples/demo/traces.jsonl", "ragaudit/report/templates/report.md.jinja"} <= names
+    assert not any(name.startswith(("tests/", "benchmarks/", "examples/")) for name in names)
+    environment = {**os.environ, "PYTHONPATH": str(site)}
+    probe = "import ragaudit, sys; print(ragaudit.__file__); from ragaudit.cli.main import execute; sys.exit(execute(['demo']))"
+    done = subprocess.run(
+        [sys.executable, "-c", probe], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    first, _, said = done.stdout.partition("\n")
+    assert Path(first).is_relative_to(site)
+    assert "55 of 90 queries fail" in said
+    assert "Lost at" in said
