@@ -27,3 +27,13 @@ class AuditFileError(RagauditError):
 
 class MissingExtraError(ConfigError):
     """A format needs an optional package that is not installed."""
+
+
+class JudgeError(RagauditError):
+    """The judge failed, its budget was spent, or a recorded reply is missing."""
+
+    exit_code = 4
+
+
+class TapeMissError(JudgeError):
+    """No recorded reply for a request, and recording is not allowed."""

@@ -1,0 +1,174 @@
+"""What a judge model was asked and what it said: samples, claims, verdicts, calls. A failure is never a verdict."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+from pydantic import Field
+
+from ragaudit.model.record import Concluded
+
+
+class Side(StrEnum):
+    """Whose text a claim was taken from."""
+
+    REFERENCE = "reference"
+    ANSWER = "answer"
+
+
+class Verdict(StrEnum):
+    """What a chunk says about a claim. `missing` = the chunk says nothing about it."""
+
+    SUPPORTED = "supported"
+    CONTRADICTED = "contradicted"
+    MISSING = "missing"
+
+
+class JudgeState(StrEnum):
+    """How a judged metric of a query came out; each mean is shown with the count of every state."""
+
+    SCORED = "scored"
+    UNDEFINED = "undefined"
+    """The formula has nothing to divide: no claims, no reference."""
+    ABSTAINED = "abstained"
+    """The answer declined; there is nothing to be faithful."""
+    JUDGE_FAILED = "judge_failed"
+    """The model was asked and gave no usable reply; the reason and the raw reply are kept."""
+    UNMEASURED = "unmeasured"
+    """Nobody asked: judge off, budget spent, cancelled."""
+
+
+ANSWER_COLUMN = "@answer"
+"""The column of the matrix that holds the answer itself, asked about reference claims: did the answer say it?"""
+
+
+class SampleChunk(Concluded):
+    """One chunk as the judge may read it. `where` = the list and rank it came from, for found evidence."""
+
+    id: str
+    text: str
+    where: str | None = None
+
+
+class JudgeSample(Concluded):
+    """One query to judge. Every chunk here may be read by the query's user: others never come this far.
+
+    `chunks` are the packed context in order; None = not logged, () = packed nothing. `candidates` are looked at only
+    for reference claims that no packed chunk supports: deeper lists first, then a lexical search of the inventory.
+    """
+
+    query_id: str
+    query: str
+    answer: str | None = None
+    reference: str | None = None
+    chunks: tuple[SampleChunk, ...] | None = None
+    candidates: tuple[SampleChunk, ...] = ()
+    answerable: bool | None = None
+    abstained: bool | None = None
+    """Logged or labelled; None = the judge recognises it."""
+
+
+class Claim(Concluded):
+    """One atomic statement. `quote` = the words of the text it came from; a quote that is not there is flagged."""
+
+    id: str
+    """`r1`, `r2`, ... for reference claims, `a1`, ... for answer claims."""
+    side: Side
+    text: str
+    quote: str | None = None
+    quote_found: bool = False
+
+
+class Cell(Concluded):
+    """One claim against one chunk (or against ANSWER_COLUMN). `verdict` is None when unscored, with the reason."""
+
+    claim_id: str
+    chunk_id: str
+    verdict: Verdict | None
+    reason: str | None = None
+    quote: str | None = None
+    p_supported: float | None = Field(default=None, ge=0, le=1)
+
+
+class JudgeCall(Concluded):
+    """One request and how it ended. `raw` keeps the reply that could not be used."""
+
+    key: str
+    purpose: str
+    prompt: str
+    """`name@version`."""
+    from_tape: bool = False
+    input_tokens: int = 0
+    output_tokens: int = 0
+    usd: float | None = 0.0
+    """None = the price of this model is not known."""
+    finish_reason: str | None = None
+    error: str | None = None
+    raw: str | None = None
+
+
+class FoundEvidence(Concluded):
+    """A chunk outside the context that supports a reference claim: proxy gold."""
+
+    claim_id: str
+    chunk_id: str
+    where: str | None = None
+    quote: str | None = None
+
+
+class Judgement(Concluded):
+    """All that the judge said about one query, and the metrics that follow from it.
+
+    `metrics` has context_recall, context_precision, context_relevance, faithfulness, hallucination, utilisation and
+    answer_recall; each has its state in `states`, and its reason in `reasons` when it is not scored.
+    """
+
+    query_id: str
+    abstained: bool | None = None
+    claims: tuple[Claim, ...] = ()
+    cells: tuple[Cell, ...] = ()
+    found: tuple[FoundEvidence, ...] = ()
+    metrics: dict[str, float | None] = Field(default_factory=dict)
+    states: dict[str, JudgeState] = Field(default_factory=dict)
+    reasons: dict[str, str] = Field(default_factory=dict)
+    calls: tuple[JudgeCall, ...] = ()
+
+
+class Request(Concluded):
+    """One call to a judge model: everything that its reply depends on. Cache and cassettes are keyed by all of it."""
+
+    model: str
+    api_base: str | None = None
+    parameters: dict[str, Any] = Field(default_factory=dict)
+    """temperature, seed, max_tokens, logprobs, ...: what is sent beside the messages."""
+    messages: tuple[dict[str, str], ...]
+    """{"role": ..., "content": ...}"""
+    reply_schema: dict[str, Any] | None = None
+    """JSON schema that the reply should follow; sent as a response format where the model offers it."""
+    prompt: str
+    version: int
+    purpose: str = ""
+    """What the call is for, in words ("claims", "matrix", "repair"); not part of the key."""
+
+
+class Reply(Concluded):
+    """What came back. `tokens` holds the log probabilities of the first choice, when the model offered them."""
+
+    text: str
+    finish_reason: str | None = None
+    input_tokens: int = 0
+    output_tokens: int = 0
+    usd: float | None = None
+    model: str | None = None
+    refused: bool = False
+    tokens: tuple[Mapping[str, Any], ...] | None = None
+    """[{"token": str, "logprob": float, "top": [{"token": str, "logprob": float}, ...]}]"""
+
+
+class Failure(Concluded):
+    """A call that gave nothing: its kind and what was said. Never stored as a reply, never a verdict."""
+
+    kind: str
+    """"timeout", "rate_limit", "server", "connection", "auth", "bad_request", "budget", "cancelled", "refused"."""
+    message: str
+    raw: str | None = None
