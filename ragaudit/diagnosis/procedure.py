@@ -9,7 +9,7 @@ from ragaudit.diagnosis.facts import GoldFacts, QueryFacts, RunFacts
 from ragaudit.diagnosis.location import Loss, lost_between
 from ragaudit.diagnosis.missing import what_to_log
 from ragaudit.diagnosis.registry import Fired, fired, fired_answer
-from ragaudit.evidence.identity import Identities
+from ragaudit.evidence.identity import Identities, Via
 from ragaudit.evidence.journey import QueryEvidence, journey
 from ragaudit.evidence.leaks import Foreign, foreign_hits
 from ragaudit.model.diagnosis import STAGES, Diagnosis, Gap, GoldDiagnosis, Outcome, Severity, Stage
@@ -113,7 +113,9 @@ def _delivered(f: GoldFacts) -> GoldDiagnosis:
     how = f.evidence.delivered
     place = how[f.position] if how else None
     text = f"{f.id}: in the {'prompt' if f.evidence.prompted is not None else 'context'} at position "
-    return _verdict(f, Outcome.PASS, evidence=(f"{text}{place.rank if place else '?'}",))
+    named = f" as {place.hit_id}" if place and place.via is not Via.ITSELF else ""
+    gap = Gap.GRANULARITY_REMAP if place and place.via in (Via.PARENT, Via.SOURCE) else None
+    return _verdict(f, Outcome.PASS, evidence=(f"{text}{place.rank if place else '?'}{named}",), gap=gap)
 
 
 _COULD_IT_BE_FOUND = ("source", "parse", "parse_missed", "chunk", "chunk_missed")
@@ -381,7 +383,8 @@ def _answered(base: Diagnosis, trace: Trace, facts: list[GoldFacts], scope: Scop
     """The evidence was read: the answer decides."""
     answer = trace.answer or Answer()
     evidence = tuple(dict.fromkeys(s for v in base.gold if v.outcome is Outcome.PASS for s in v.evidence))
-    base = base.model_copy(update={"delivered": True, "evidence": evidence})
+    remapped = next((verdict.gap for verdict in base.gold if verdict.outcome is Outcome.PASS and verdict.gap), None)
+    base = base.model_copy(update={"delivered": True, "evidence": evidence, "gap": remapped})
     if answer.correct is True:
         return base.model_copy(update={"outcome": Outcome.PASS})
     found = list(fired_answer(trace))
@@ -391,7 +394,7 @@ def _answered(base: Diagnosis, trace: Trace, facts: list[GoldFacts], scope: Scop
             gap = Gap.STALE_VERSION if "deleted" in served.evidence else Gap.CONFLICTING_SOURCES
             return base.model_copy(update=_failure([served], gap, evidence))
     if found and not _conflicting(trace, facts):
-        return base.model_copy(update=_failure(found, None, evidence))
+        return base.model_copy(update=_failure(found, remapped, evidence))
     if found:
         by = ", ".join(answer.supported_by or ())
         told = f"the answer follows {by}, which says otherwise than the gold beside it"

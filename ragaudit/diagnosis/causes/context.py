@@ -291,6 +291,22 @@ def reranker_order(f: GoldFacts) -> str | None:
 
 
 @cause(
+    "reranker_skipped",
+    Stage.RERANK,
+    "rerank",
+    summary="The gold was handed to the reranker, which logged no output: the order before it was kept.",
+    remedy="Let a failing rerank call fail visibly and repair that one call; same candidates.",
+)
+def reranker_skipped(f: GoldFacts) -> str | None:
+    given = f.listed("rerank_input")
+    if given is None or given.place is None or given.place.rank <= f.k or f.listed("after_rerank") is not None:
+        return None
+    rank = f.probe_rank("rerank_rank")
+    own = f", rank {rank} by the reranker's own score" if rank is not None else ""
+    return f"{f.id}: candidate {given.place.rank} of {len(given.ids)} for the reranker{own}; no output was logged"
+
+
+@cause(
     "reranker_demotion",
     Stage.RERANK,
     "rerank",
