@@ -34,10 +34,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         requirements = Path(__file__).with_name("requirements.txt")
         sys.stderr.write(f"xllamacpp is not installed. Run: python -m pip install -r {requirements}\n")
         return 1
+    stop = {signal.SIGINT, signal.SIGTERM}
+    signal.pthread_sigmask(signal.SIG_BLOCK, stop)  # before the server starts its threads, which inherit it
     server = xllamacpp.Server(_parameters(xllamacpp.CommonParams(), options))
     sys.stdout.write(f"{ALIAS} answers at {server.listening_address}/v1\n")
     sys.stdout.flush()
-    signal.sigwait({signal.SIGINT, signal.SIGTERM})
+    signal.sigwait(stop)
     return 0
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from ragaudit.evidence.journey import Place, QueryEvidence
 from ragaudit.metrics.ranking import Gain, QueryRanks, measure_rows
-from ragaudit.model.diagnosis import Diagnosis, Outcome
+from ragaudit.model.diagnosis import Basis, Diagnosis, Outcome
 from ragaudit.model.result import JUDGED, METRICS
 from ragaudit.model.trace import GoldMode, Trace
 
@@ -48,7 +48,7 @@ def undefined_reasons(evidence: QueryEvidence, diagnosis: Diagnosis, values: Val
 
 
 def _why_undefined(evidence: QueryEvidence, diagnosis: Diagnosis) -> str:
-    if not evidence.gold:
+    if not evidence.gold or diagnosis.basis is Basis.JUDGE:
         return "unanswerable" if evidence.trace.answerable is False else "unlabelled"
     if any(verdict.outcome is Outcome.NOT_APPLICABLE for verdict in diagnosis.gold):
         return "no_eligible_gold"
@@ -61,6 +61,8 @@ def _why_undefined(evidence: QueryEvidence, diagnosis: Diagnosis) -> str:
 
 def _counted(evidence: QueryEvidence, diagnosis: Diagnosis) -> frozenset[int]:
     """Positions of the gold that counts: relevant, readable by the user, rightly labelled."""
+    if diagnosis.basis is Basis.JUDGE:
+        return frozenset()  # proxy gold names the stage; id-based metrics are for labels
     out = {verdict.id for verdict in diagnosis.gold if verdict.outcome in _OUT}
     return frozenset(
         position

@@ -6,25 +6,29 @@ from pathlib import Path
 from typing import Any
 
 from ragaudit import __version__
-from ragaudit.audit.measure import FINAL, measure_batch, undefined_reasons
+from ragaudit.audit.batch import Surroundings, diagnose_batch
+from ragaudit.audit.judge_tally import JudgeTally
+from ragaudit.audit.judging import Judge
 from ragaudit.audit.tally import Tally
-from ragaudit.config import AclSettings, Settings, fingerprint
+from ragaudit.config import AclSettings, fingerprint
 from ragaudit.diagnosis.patterns import patterns
 from ragaudit.diagnosis.preflight import Preflight
-from ragaudit.diagnosis.procedure import diagnose
 from ragaudit.errors import InputError
+from ragaudit.evidence.candidates import searchable
 from ragaudit.evidence.identity import Identities
-from ragaudit.evidence.journey import QueryEvidence, gather
-from ragaudit.evidence.sources import lexical_only
 from ragaudit.evidence.withheld import without_unreadable_text
-from ragaudit.model.diagnosis import STAGES, Diagnosis, Outcome
-from ragaudit.model.result import METRICS, Finding, Level, QueryResult, RunInfo, Summary
+from ragaudit.model.diagnosis import STAGES, Outcome
+from ragaudit.model.inventory import Inventory
+from ragaudit.model.result import Finding, Level, RunInfo, Summary
 from ragaudit.model.trace import Trace
 from ragaudit.readers.bundle import Bundle, check_consistency, read_traces
 from ragaudit.store.writer import AuditWriter
 
 BATCH = 2_000
 """Traces held at once: enough for the kernels to be cheap, little enough for memory to stay flat."""
+
+JUDGED_BATCH = 200
+"""Traces judged at once: an interruption then loses little, and every reply is on the tape anyway."""
 
 Progress = Callable[[int], None]
 """Told how many traces are done."""
@@ -43,18 +47,27 @@ def check(bundle: Bundle, *, limit: int | None = None, progress: Progress = _sil
     return _watch(bundle, Identities.of(bundle.inventory), limit, progress)[1]
 
 
-def audit(bundle: Bundle, out: Path, *, limit: int | None = None, progress: Progress = _silent) -> Summary:
+def audit(
+    bundle: Bundle,
+    out: Path,
+    *,
+    limit: int | None = None,
+    judge: Judge | None = None,
+    progress: Progress = _silent,
+) -> Summary:
     """Audit a bundle and write the audit file. An interrupted audit goes on where it stopped.
 
     Args:
         bundle: The open bundle.
         out: Where the audit file goes.
         limit: Audit only the first traces.
+        judge: Who is asked where labels and answer judgements are missing; None = nobody.
         progress: Told after each batch how many traces are done.
 
     Raises:
         InputError: No trace can be used, the gold is of another run, or preflight blocks.
         AuditFileError: The audit file cannot be written.
+        JudgeError: The judge cannot be asked at all, or a reply is not on the tape that must be.
     """
     identities = Identities.of(bundle.inventory)
     preflight, findings = _watch(bundle, identities, limit, _silent)
@@ -64,21 +77,37 @@ def audit(bundle: Bundle, out: Path, *, limit: int | None = None, progress: Prog
     settings = bundle.settings
     acl = settings.acl or AclSettings()
     print_of_run = fingerprint(settings.pipeline, preflight.k_final, settings.acl)
-    tally = Tally(settings.audit)
-    with AuditWriter(out, key=_key(bundle, print_of_run, limit)) as writer:
+    around = Surroundings(settings, identities, acl, preflight.facts())
+    tally, judge_tally = Tally(settings.audit), JudgeTally()
+    with AuditWriter(out, key=_key(bundle, print_of_run, limit, judge)) as writer:
         writer.add_inventory(bundle.inventory)
         done = writer.done_ids()
+        said = {judgement.query_id: judgement for judgement in writer.stored_judgements()}
         for result in writer.stored():
             tally.add(result)
+            if result.diagnosis.query_id in said:
+                judge_tally.add(result, said[result.diagnosis.query_id])
         progress(tally.n)
-        for batch in _batches(trace for trace in read_traces(bundle, limit=limit) if trace.query_id not in done):
-            results = _diagnose_batch(batch, settings, identities, acl, preflight)
+        search = searchable(bundle.inventory if judge else Inventory())
+        todo = (trace for trace in read_traces(bundle, limit=limit) if trace.query_id not in done)
+        for batch in _batches(todo, BATCH if judge is None else JUDGED_BATCH):
+            judgements = {} if judge is None else judge.ask(batch, bundle.inventory, acl, search)
+            results = diagnose_batch(batch, around, judgements)
             shown = [without_unreadable_text(trace, bundle.inventory, acl) for trace in batch]
-            writer.add(list(zip(results, shown, strict=True)))
+            writer.add(list(zip(results, shown, strict=True)), judgements)
             for result in results:
                 tally.add(result)
+                if result.diagnosis.query_id in judgements:
+                    judge_tally.add(result, judgements[result.diagnosis.query_id])
             progress(tally.n)
         summary = _summary(bundle, tally, preflight, findings, print_of_run)
+        if judge is not None:
+            summary = summary.model_copy(
+                update={
+                    "cost": judge_tally.cost(),
+                    "judge": judge_tally.note(judge.how.model, judge.how.mode, judge.calibration),
+                }
+            )
         writer.finish(summary)
     return summary
 
@@ -97,54 +126,15 @@ def _watch(
     return preflight, preflight.findings(set_aside)
 
 
-def _batches(traces: Iterable[Trace]) -> Iterator[list[Trace]]:
+def _batches(traces: Iterable[Trace], size: int) -> Iterator[list[Trace]]:
     stream = iter(traces)
-    while batch := list(islice(stream, BATCH)):
+    while batch := list(islice(stream, size)):
         yield batch
 
 
-def _diagnose_batch(
-    batch: list[Trace], settings: Settings, identities: Identities, acl: AclSettings, preflight: Preflight
-) -> list[QueryResult]:
-    run = preflight.facts()
-    judged: list[tuple[QueryEvidence, Diagnosis]] = []
-    for trace in batch:
-        pipeline = settings.pipeline.with_overrides(trace.config)
-        evidence = gather(trace, identities, acl)
-        judged.append((evidence, diagnose(evidence, pipeline, identities, acl, run, scope=settings.audit.scope)))
-    measured = measure_batch(judged, gain=settings.audit.gain)
-    return [
-        QueryResult(
-            diagnosis=diagnosis,
-            query_text=evidence.trace.query_text,
-            k_final=evidence.trace.k_final,
-            metrics=dict.fromkeys(METRICS, None) | values.get(FINAL, {}),
-            undefined=undefined_reasons(evidence, diagnosis, values),
-            at=values,
-            slices=_slices(evidence.trace, diagnosis, settings),
-        )
-        for (evidence, diagnosis), values in zip(judged, measured, strict=True)
-    ]
-
-
-def _slices(trace: Trace, diagnosis: Diagnosis, settings: Settings) -> dict[str, str]:
-    """The seed's three slices, then the log's own."""
-    empty = trace.final_context_ids == () or (bool(trace.arms) and not any((trace.arms or {}).values()))
-    found = {
-        "zero_result": "yes" if empty else "no",
-        "acl_excluded_gold": "yes" if any(g.outcome is Outcome.NOT_APPLICABLE for g in diagnosis.gold) else "no",
-    }
-    share = lexical_only(trace)
-    if share is not None:
-        found["lexical_only_top_k"] = share
-    for name, value in (trace.slices or {}).items():
-        if value is not None and (settings.slices is None or name in settings.slices):
-            found[name] = str(value)
-    return found
-
-
-def _key(bundle: Bundle, print_of_run: str, limit: int | None) -> str:
-    parts: list[Any] = [__version__, print_of_run, bundle.settings.model_dump_json(exclude={"origin"}), limit]
+def _key(bundle: Bundle, print_of_run: str, limit: int | None, judge: Judge | None) -> str:
+    asked = None if judge is None else judge.how
+    parts: list[Any] = [__version__, print_of_run, bundle.settings.model_dump_json(exclude={"origin"}), limit, asked]
     return repr([*parts, *sorted(bundle.digests.items())])
 
 

@@ -54,7 +54,9 @@ _ORDER = ("arms", "fused", "after_filter", "after_threshold", "rerank_input", "a
 def _between(f: GoldFacts, before: str, place: Place, after: Listed) -> tuple[Stage, ...]:
     start, end = _ORDER.index(before), _ORDER.index(after.name)
     found = []
-    if start < _ORDER.index("fused") == end or _floor_possible(f, before, place, after):
+    # A fused list that was not logged may have lost it just as well.
+    fusion = start < _ORDER.index("fused") <= end and (after.name == "fused" or len(f.arms) > 1)
+    if fusion or _floor_possible(f, before, place, after):
         found.append(Stage.FUSE)
     if _filter_possible(f, start, end):
         found.append(Stage.FILTER)

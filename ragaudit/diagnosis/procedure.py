@@ -182,12 +182,14 @@ def _residue(f: GoldFacts, *, confirmed: bool) -> GoldDiagnosis:
     """Steps 8 and 9: retrieve is what is left when every other stage is excluded by an observation."""
     before_fusion = STAGES[: STAGES.index(Stage.RETRIEVE) + 1]
     possible = [*before_fusion, Stage.FILTER] if f.trace.arms is not None else list(STAGES[:-1])
-    if f.listed("after_rerank") is not None and f.in_any_arm:
+    if f.in_any_arm and (f.listed("after_rerank") is not None or f.pipeline.rerank.model is not None):
         possible.append(Stage.RERANK)
     if f.unlogged_arms:
         possible += [Stage.FUSE, Stage.RERANK]
     if f.in_any_arm and f.listed("fused") is not None and f.recomputed_rank is None and len(f.arms) > 1:
         possible.append(Stage.FUSE)
+    if f.listed("fused") is None and sum(arm.place is not None for arm in f.arms) > 1:
+        possible.append(Stage.FUSE)  # two low ranks make a high one in a fused list that nobody logged
     left = _not_excluded(f, possible)
     if left == (Stage.RETRIEVE,):
         return _failed(f, list(_fired(f, "residue")))

@@ -37,6 +37,12 @@ def locate(gold: Gold, chunk: Chunk | None, source: Source | None, identities: I
     return SpanStates(in_source, extracted, in_chunk, elsewhere)
 
 
+def _best(span: str, rows: list[Chunk]) -> SpanFound:
+    """How far the span survives in any of these chunks, none of which holds it word for word."""
+    found = {find(span, row.text or "") for row in rows}
+    return next((state for state in ("normalised", "partial") if state in found), False)
+
+
 def _in_chunks(
     gold: Gold, chunk: Chunk | None, source: Source | None, identities: Identities
 ) -> tuple[SpanFound, str | None]:
@@ -54,8 +60,12 @@ def _in_chunks(
     texts = [row for row in siblings if row.text is not None]
     holder = next((row.chunk_id for row in texts if find(span, row.text or "") is True), None)
     if chunk is None or chunk.text is None:
-        # The gold's own text is unknown: siblings can show that the span survived, not that it was lost.
-        return (True if holder else None), None
+        # The gold's own text is unknown: all its siblings together can still show that the span survived, or not.
+        index = identities.inventory.index
+        whole = (
+            bool(texts) and len(texts) == len(siblings) and chunk is None and not (index and index.complete is False)
+        )
+        return (True if holder else _best(span, texts) if whole else None), None
     if holder is not None:
         return own, holder
     if own in ("partial", "normalised"):

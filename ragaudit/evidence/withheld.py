@@ -9,7 +9,7 @@ _LISTS = ("fused", "after_filter", "after_threshold", "rerank_input", "after_rer
 
 
 def without_unreadable_text(trace: Trace, inventory: Inventory, acl: AclSettings) -> Trace:
-    """The trace with the texts and metadata of unreadable chunks removed. Unknown access keeps the text, as the log had it."""
+    """The trace without the texts and metadata of unreadable chunks. Unknown access keeps them, as the log had them."""
     texts = trace.context_texts or {}
     carrying = {hit.id for hits in trace.lists().values() for hit in hits if _says_something(hit)} | set(texts)
     hidden = {chunk_id for chunk_id in carrying if may_read(chunk_id, trace, inventory, acl) is False}

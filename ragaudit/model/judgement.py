@@ -172,3 +172,93 @@ class Failure(Concluded):
     """"timeout", "rate_limit", "server", "connection", "auth", "bad_request", "budget", "cancelled", "refused"."""
     message: str
     raw: str | None = None
+
+
+class Statistic(Concluded):
+    """A figure with its 95 % interval over `n` items; `value` is None when it is undefined, and `reason` says why."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    n: int = 0
+    reason: str | None = None
+
+
+class Compared(Concluded):
+    """What people and the judge said of the same items, in the same order.
+
+    `about` is a metric, "abstained", "verdict" (a claim against a chunk), "claim" (a claim against all packed chunks)
+    or "p_supported" (the judge's probability against people's verdict). Values lie in 0..1; a verdict counts 1 when it
+    is `supported`, and its word stands in `human_said` and `judge_said`.
+    """
+
+    about: str
+    human: tuple[float, ...] = ()
+    judged: tuple[float, ...] = ()
+    human_said: tuple[str, ...] = ()
+    judge_said: tuple[str, ...] = ()
+    left_out: dict[str, int] = Field(default_factory=dict)
+    """Labelled items that could not be compared: reason -> count."""
+    two_people: tuple[tuple[str, str], ...] = ()
+    """Labels of two people for the same item: the ceiling for any judge. Numbers as text for a metric."""
+    unlabelled: tuple[float, ...] = ()
+    """The judge's scored values of the queries that nobody labelled."""
+
+
+class Agreement(Concluded):
+    """How far the judge and people agree about one thing. `cut`: at or over it a value counts as yes."""
+
+    about: str
+    cut: float = 0.5
+    n: int = 0
+    left_out: dict[str, int] = Field(default_factory=dict)
+    kappa: Statistic
+    balanced_accuracy: Statistic
+    tpr: Statistic
+    tnr: Statistic
+    pearson: Statistic
+    spearman: Statistic
+    auc: Statistic
+    human_kappa: Statistic | None = None
+    """Two people on the same items: what no judge can be expected to exceed. None = nothing was labelled twice."""
+    human_pearson: Statistic | None = None
+
+
+class FittedCut(Concluded):
+    """A cut fitted on labels, None with its reason. `cross_validated` is what it does on items it did not see."""
+
+    setting: str
+    """Where it is set in ragaudit.toml, dotted."""
+    before: float
+    fitted: float | None
+    balanced_accuracy: float | None = None
+    cross_validated: float | None = None
+    n: int = 0
+    reason: str | None = None
+
+
+class CorrectedMean(Concluded):
+    """A mean over the whole run as the judge has it, and corrected by the labelled part (prediction-powered)."""
+
+    metric: str
+    raw: Statistic
+    corrected: Statistic
+
+
+class Calibration(Concluded):
+    """How good the judge of an audit is, measured against people. None in its place = "not calibrated"."""
+
+    model: str | None = None
+    prompts: tuple[str, ...] = ()
+    """`name@version` of each prompt that was used."""
+    labels: str
+    """Name of the labels file."""
+    labels_sha256: str
+    n_labels: int
+    annotators: int
+    """How many people labelled; 0 = the file does not say."""
+    unmatched: int = 0
+    """Labels about queries, claims or chunks that this audit does not have."""
+    agreements: tuple[Agreement, ...] = ()
+    cuts: tuple[FittedCut, ...] = ()
+    means: tuple[CorrectedMean, ...] = ()

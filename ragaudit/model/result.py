@@ -21,7 +21,15 @@ METRICS: tuple[str, ...] = (
 )
 """The id-based metrics, at the K that reached the generator."""
 
-JUDGED: tuple[str, ...] = ("context_recall", "context_precision", "faithfulness")
+JUDGED: tuple[str, ...] = (
+    "context_recall",
+    "context_precision",
+    "context_relevance",
+    "faithfulness",
+    "hallucination",
+    "utilisation",
+    "answer_recall",
+)
 """The metrics that need a judge."""
 
 
@@ -122,6 +130,33 @@ class Cost(Concluded):
     input_tokens: int = 0
     output_tokens: int = 0
     usd: float = 0.0
+    unpriced: int = 0
+    """Calls to a model whose price is not known; they are not in `usd`."""
+
+
+class Disagreement(Concluded):
+    """A query on which the labels and the judge differ. Both are kept, for a person to look at; neither is averaged."""
+
+    query_id: str
+    labels: str
+    judge: str
+
+
+class JudgeNote(Concluded):
+    """What stands behind the judged figures: which model and prompts, how far it is trusted, and where it failed."""
+
+    model: str
+    mode: str
+    prompts: dict[str, int]
+    """Prompt name -> version."""
+    samples: int = 0
+    states: dict[str, dict[str, int]] = Field(default_factory=dict)
+    """Metric -> state -> queries."""
+    failures: dict[str, int] = Field(default_factory=dict)
+    """Why calls gave nothing, counted."""
+    quadrants: dict[str, int] = Field(default_factory=dict)
+    disagreements: tuple[Disagreement, ...] = ()
+    calibration: str = "not calibrated"
 
 
 class InputFile(Concluded):
@@ -170,5 +205,6 @@ class Summary(Concluded):
     """Queries lost at generation, or passed as unanswerable: nothing to fix in retrieval. Capped; see the queries."""
     canary: Canary
     cost: Cost = Cost()
+    judge: JudgeNote | None = None
     set_aside: tuple[str, ...] = ()
     """The first messages about input rows that could not be read."""

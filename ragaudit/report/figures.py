@@ -15,7 +15,11 @@ LABELS = {
     "ap@k": "AP",
     "context_recall": "Context recall",
     "context_precision": "Context precision",
+    "context_relevance": "Context relevance",
     "faithfulness": "Faithfulness",
+    "hallucination": "Hallucination",
+    "utilisation": "Utilisation",
+    "answer_recall": "Answer recall",
 }
 """Metrics by the names people know; a name that is not here stands for itself."""
 

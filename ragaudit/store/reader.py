@@ -11,6 +11,7 @@ from typing import Any, Self
 from ragaudit.errors import AuditFileError
 from ragaudit.model.diagnosis import Gap, Outcome, Severity, Stage
 from ragaudit.model.inventory import Chunk, Source
+from ragaudit.model.judgement import Judgement
 from ragaudit.model.record import Concluded
 from ragaudit.model.result import QueryResult, Summary
 from ragaudit.model.trace import Trace
@@ -160,6 +161,20 @@ class AuditReader:
         with self._checked():
             for (result,) in self._connection.execute(sql):
                 yield QueryResult.model_validate_json(result)
+
+    def judgement(self, query_id: str) -> Judgement | None:
+        """What the judge said about one query, if it was asked."""
+        found = self._one(
+            "SELECT judgement FROM judgements WHERE seq = (SELECT seq FROM queries WHERE query_id = ?)", (query_id,)
+        )
+        with self._checked():
+            return None if found is None else Judgement.model_validate_json(found[0])
+
+    def iter_judgements(self) -> Iterator[Judgement]:
+        """Everything that the judge said, one query at a time."""
+        with self._checked():
+            for (row,) in self._connection.execute("SELECT judgement FROM judgements ORDER BY seq"):
+                yield Judgement.model_validate_json(row)
 
     def chunk(self, chunk_id: str) -> Chunk | None:
         """A chunk of the inventory, by its id or an alias, with its text."""

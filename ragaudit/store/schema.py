@@ -23,6 +23,7 @@ TABLES: dict[str, str] = {
         "stage TEXT NOT NULL, gap TEXT, causes TEXT NOT NULL, n_gold INTEGER NOT NULL, query_text TEXT NOT NULL)"
     ),
     "results": "CREATE TABLE results (seq INTEGER PRIMARY KEY, result TEXT NOT NULL)",
+    "judgements": "CREATE TABLE judgements (seq INTEGER PRIMARY KEY, judgement TEXT NOT NULL)",
     "traces": "CREATE TABLE traces (seq INTEGER PRIMARY KEY, trace BLOB NOT NULL)",
     "causes": "CREATE TABLE causes (cause TEXT NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (cause, seq)) WITHOUT ROWID",
     "chunks": (

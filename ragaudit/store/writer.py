@@ -3,7 +3,7 @@
 import json
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from ragaudit.errors import AuditFileError, ConfigError, InputError
 from ragaudit.model.diagnosis import Severity
 from ragaudit.model.inventory import Inventory
+from ragaudit.model.judgement import Judgement
 from ragaudit.model.result import QueryResult, Summary
 from ragaudit.model.trace import Trace
 from ragaudit.store import schema
@@ -73,8 +74,17 @@ class AuditWriter:
                 except ValidationError as error:
                     raise AuditFileError(f"{self.partial}: damaged. Delete it and run the same command.") from error
 
-    def add(self, rows: Sequence[tuple[QueryResult, Trace]]) -> None:
-        """Store one batch; after the call it survives a crash.
+    def stored_judgements(self) -> Iterator[Judgement]:
+        """What the judge said about the queries stored so far."""
+        with schema.translated(self.partial):
+            for (judgement,) in self._connection.execute("SELECT judgement FROM judgements ORDER BY seq"):
+                try:
+                    yield Judgement.model_validate_json(judgement)
+                except ValidationError as error:
+                    raise AuditFileError(f"{self.partial}: damaged. Delete it and run the same command.") from error
+
+    def add(self, rows: Sequence[tuple[QueryResult, Trace]], judgements: Mapping[str, Judgement] | None = None) -> None:
+        """Store one batch, with what the judge said by query id; after the call it survives a crash.
 
         Raises:
             InputError: a query id is stored already.
@@ -83,6 +93,7 @@ class AuditWriter:
         results: list[tuple[int, str]] = []
         traces: list[tuple[int, bytes]] = []
         causes: list[tuple[str, int]] = []
+        judged: list[tuple[int, str]] = []
         for place, (result, trace) in enumerate(rows, self._next):
             diagnosis = result.diagnosis
             seq = place - schema.LEAK_OFFSET if diagnosis.severity is Severity.LEAK else place
@@ -100,6 +111,9 @@ class AuditWriter:
             )
             results.append((seq, result.model_dump_json(exclude_defaults=True)))
             traces.append((seq, pack_trace(trace)))
+            judgement = (judgements or {}).get(diagnosis.query_id)
+            if judgement is not None:
+                judged.append((seq, judgement.model_dump_json(exclude_defaults=True)))
             causes.extend((cause, seq) for cause in dict.fromkeys(diagnosis.causes))
         try:
             with schema.translated(self.partial), self._connection as connection:
@@ -108,6 +122,7 @@ class AuditWriter:
                 connection.executemany("INSERT INTO results VALUES (?, ?)", results)
                 connection.executemany("INSERT INTO traces VALUES (?, ?)", traces)
                 connection.executemany("INSERT INTO causes VALUES (?, ?)", causes)
+                connection.executemany("INSERT INTO judgements VALUES (?, ?)", judged)
         except AuditFileError as error:
             if isinstance(error.__cause__, sqlite3.IntegrityError):
                 raise InputError(self._repeated([row[1] for row in queries])) from error

@@ -58,16 +58,14 @@ def test_the_text_is_in_neither_the_result_nor_any_list_of_the_stored_trace(tmp_
     assert SECRET not in result
     assert SECRET not in repr(stored)
     assert stored.context_texts == {"g": OPEN}
-    assert {name: [found.text for found in hits] for name, hits in stored.lists().items()} == dict.fromkeys(
-        ("arm:dense", "fused", "after_filter:dense", "after_threshold", "rerank_input", "after_rerank"), [None, OPEN]
-    )
+    texts = {name: [found.text for found in hits] for name, hits in stored.lists().items()}
+    names = ("arm:dense", "fused", "after_filter:dense", "after_threshold", "rerank_input", "after_rerank")
+    assert texts == {name: [None, OPEN] for name in names}
     assert [found.id for found in stored.lists()["fused"]] == ["hr#1", "g"]
 
 
 @pytest.mark.parametrize("user", [["role:hr", "role:all"], None])
-def test_text_that_the_user_may_read_or_whose_access_is_unknown_is_kept(
-    tmp_path: Path, user: list[str] | None
-) -> None:
+def test_text_that_the_user_may_read_or_whose_access_is_unknown_is_kept(tmp_path: Path, user: list[str] | None) -> None:
     _, stored, severity = audited(tmp_path, user)
     assert severity is Severity.NORMAL
     assert stored.context_texts == {"hr#1": SECRET, "g": OPEN}

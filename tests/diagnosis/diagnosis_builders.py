@@ -62,6 +62,10 @@ _PIPELINE = {
 }
 
 
+_SEED = tuple(Trace.model_fields)[: tuple(Trace.model_fields).index("session_id")]
+_ANY = AclSettings()
+
+
 @dataclass(frozen=True)
 class Bundle:
     """One query with its inventory, in the form of DATA.md. None for a table = that file was not given."""
@@ -71,7 +75,7 @@ class Bundle:
     chunks: list[dict[str, Any]] | None = None
     index: dict[str, Any] | None = None
     pipeline: Mapping[str, Any] | None = None
-    acl: AclSettings = AclSettings()
+    acl: AclSettings = _ANY
 
 
 def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -172,7 +176,7 @@ def bundle(
         None if "chunks" in without else [*([] if "chunk" in without else [_present(row)]), *(chunks or [])],
         None if "index" in without else _present(merged(arms, index or {})),
         None if "pipeline" in without else _present(merged(said, pipeline or {})),
-        acl or AclSettings(),
+        acl or _ANY,
     )
 
 
@@ -187,11 +191,7 @@ def _present(table: Mapping[str, Any]) -> dict[str, Any]:
 
 def seed_only(parts: Bundle) -> Bundle:
     """Only what the seed's mandatory log holds: the trace's first fields, no inventory, no configuration."""
-    fields = (
-        "query_id query_text user_acl index_revision embedding_model k_final query_rewrite filters_applied arms fused "
-        "after_rerank final_context_ids final_context_chars gold_ids notes"
-    ).split()
-    trace = {key: value for key, value in parts.trace.items() if key in fields}
+    trace = {key: value for key, value in parts.trace.items() if key in _SEED}
     if "gold_ids" not in trace and "gold" in parts.trace:
         trace["gold_ids"] = [gold["id"] for gold in parts.trace["gold"]]
     return Bundle(trace, acl=parts.acl)

@@ -140,6 +140,13 @@ CONTEXT = {
         "fail rerank reranker_order,reranker_demotion",
         "fail rerank reranker_demotion",
     ),
+    "reranker_skipped": Sample(
+        {"gold_at": 4, "trace": {"rerank_input": hits("d", 8, 4), "probes": [probe("rerank_rank", 1)]}},
+        {"trace": {"rerank_input": hits("d", 8, 0)}},
+        "g: candidate 4 of 8 for the reranker, rank 1 by the reranker's own score; no output was logged",
+        "fail rerank reranker_skipped",
+        "fail rerank pack_loss",
+    ),
     "reranker_demotion": Sample(
         {"gold_at": 1, "reranked_at": 4},
         {"reranked_at": 3},

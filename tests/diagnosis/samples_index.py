@@ -21,7 +21,9 @@ INDEX = {
     "model_switch": Sample(
         {
             "chunk": {"indexed_at": "2026-01-01"},
-            "index": _dense(model_history=[{"model": "m0", "from": "2025-01-01"}, {"model": "m1", "from": "2026-05-01"}]),
+            "index": _dense(
+                model_history=[{"model": "m0", "from": "2025-01-01"}, {"model": "m1", "from": "2026-05-01"}]
+            ),
         },
         {"chunk": {"indexed_at": "2026-06-01"}},
         "g was embedded at 2026-01-01, before dense moved to m1 on 2026-05-01",

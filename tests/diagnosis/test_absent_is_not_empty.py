@@ -54,6 +54,33 @@ def test_an_arm_whose_status_is_logged_is_not_unlogged() -> None:
     assert brief(diagnosed(off)) == "fail retrieve dead_arm"
 
 
+def test_an_unlogged_fused_list_may_have_lost_what_an_arm_had_within_k() -> None:
+    parts = bundle(gold_at=0, lexical_at=1, trace={"final_context_ids": ["d1", "b2", "d2"]})
+    assert brief(diagnosed(with_trace(parts, fused=[{"id": "g"}]))) == "fail rerank pack_loss"
+    verdict = diagnosed(with_trace(parts, fused=None))
+    assert (verdict.outcome, verdict.could_be) == (Outcome.FAIL, (Stage.FUSE, Stage.RERANK))
+    assert "fused" in verdict.log
+    alone = with_trace(bundle(gold_at=1), final_context_ids=["d2", "d3", "d4"])
+    assert brief(diagnosed(alone)) == "fail rerank pack_loss"
+
+
+def test_two_low_ranks_may_have_made_a_high_one_in_an_unlogged_fused_list() -> None:
+    parts = bundle(gold_at=4, lexical_at=4, trace={"fused": None, "final_context_ids": ["d1", "b1", "d2"]})
+    verdict = diagnosed(parts)
+    assert verdict.could_be == (Stage.RETRIEVE, Stage.FUSE)
+    assert "fused" in verdict.log
+    one = bundle(gold_at=4, lexical_at=0, trace={"fused": None, "final_context_ids": ["d1", "b1", "d2"]})
+    assert Stage.FUSE not in diagnosed(one).could_be
+
+
+def test_a_configured_reranker_whose_output_was_not_logged_stays_open() -> None:
+    parts = bundle(gold_at=4, pipeline={"rerank": {"model": "ce"}})
+    verdict = diagnosed(parts)
+    assert (verdict.outcome, verdict.could_be) == (Outcome.FAIL, (Stage.RETRIEVE, Stage.RERANK))
+    assert "after_rerank" in verdict.log
+    assert brief(diagnosed(bundle(gold_at=4))) == "fail retrieve below_k"
+
+
 def test_with_the_final_context_alone_a_miss_is_certain_and_its_stage_is_not() -> None:
     only = Bundle({"query_id": "q1", "query_text": "?", "k_final": 3, "final_context_ids": ["d1"], "gold_ids": ["g"]})
     verdict = diagnosed(only)

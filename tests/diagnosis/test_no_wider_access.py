@@ -37,20 +37,22 @@ FORBIDDEN = [
     r"\bals (?:admin\w*|root)\b",
     r"\b(?:allen|jedem)\W+(?:\w+\W+){0,2}?(?:zugriff|zugang)\b",
     # French
-    r"\b(?:désactiv|contourn|supprim|ignor|élargi|retir)\w*\W+(?:\w+\W+){0,2}?(?:filtre|acl|permission|contrôle d.accès|droits)",
+    r"\b(?:désactiv|contourn|supprim|ignor|élargi|retir)\w*\W+(?:\w+\W+){0,2}?"
+    r"(?:filtre|acl|permission|contrôle d.accès|droits)",
     r"\bsans\W+(?:\w+\W+){0,1}?(?:filtre|acl|contrôle d.accès|permission)",
     r"\ben tant qu.admin\w*",
     r"\baccès à tous\b",
     # Spanish
-    r"\b(?:desactiv|desactív|elimin|elimín|ignor|omit|amplí|ampli|quit|salt)\w*\W+(?:\w+\W+){0,2}?(?:filtro|acl|permiso|control de acceso)",
+    r"\b(?:desactiv|desactív|elimin|elimín|ignor|omit|amplí|ampli|quit|salt)\w*\W+(?:\w+\W+){0,2}?"
+    r"(?:filtro|acl|permiso|control de acceso)",
     r"\bsin\W+(?:\w+\W+){0,1}?(?:filtro|acl|control de acceso|permiso)",
     r"\bcomo administrador\b",
     r"\bacceso a todos\b",
     # Chinese
-    r"(?:关闭|绕过|禁用|移除|删除|跳过|忽略|放宽|取消)[^。，]{0,6}(?:过滤|权限|访问控制|ACL)",
-    r"不(?:使用|做|加)[^。，]{0,3}(?:过滤|权限|访问控制)",
+    r"(?:关闭|绕过|禁用|移除|删除|跳过|忽略|放宽|取消)[^。\uff0c]{0,6}(?:过滤|权限|访问控制|ACL)",
+    r"不(?:使用|做|加)[^。\uff0c]{0,3}(?:过滤|权限|访问控制)",
     r"以管理员",
-    r"所有人[^。，]{0,4}(?:访问|权限)",
+    r"所有人[^。\uff0c]{0,4}(?:访问|权限)",
 ]
 PATTERN = re.compile("|".join(f"(?:{phrase})" for phrase in FORBIDDEN), re.IGNORECASE)
 
@@ -66,7 +68,9 @@ acceso a todos | 关闭过滤 | 绕过权限检查 | 不使用访问控制 | 以
 """
 
 
-@pytest.mark.parametrize("proposal", [part.strip() for line in PROPOSALS.strip().splitlines() for part in line.split("|")])
+@pytest.mark.parametrize(
+    "proposal", [part.strip() for line in PROPOSALS.strip().splitlines() for part in line.split("|")]
+)
 def test_the_guard_of_this_test_knows_a_proposal_when_it_sees_one(proposal: str) -> None:
     assert PATTERN.search(proposal)
 

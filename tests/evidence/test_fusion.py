@@ -137,6 +137,8 @@ def test_one_arm_has_no_share() -> None:
     assert lexical_only(trace(arms={"bm25": BM25}, final_context_ids=("d",))) is None
 
 
-@pytest.mark.parametrize(("arm", "lexical"), [("bm25", True), ("pg_fulltext", True), ("SPLADE", True), ("dense", False)])
+@pytest.mark.parametrize(
+    ("arm", "lexical"), [("bm25", True), ("pg_fulltext", True), ("SPLADE", True), ("dense", False)]
+)
 def test_an_arm_s_name_says_whether_it_matches_words(arm: str, lexical: bool) -> None:
     assert named_lexical(arm) is lexical

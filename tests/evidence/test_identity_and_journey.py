@@ -36,7 +36,11 @@ PARENT = {"chunk_id": "p", "source_id": "s", "kind": "parent", "text": TEXT + " 
         (inventory({**ROW, "aliases": ["row-7"]}), "row-7", Via.ALIAS),
         (inventory({**ROW, "chunk_id": "c", "aliases": ["g"]}), "c", Via.ALIAS),
         (inventory(ROW, {"chunk_id": "twin", "text": "Refunds  within\n30 days."}), "twin", Via.SAME_TEXT),
-        (inventory({"chunk_id": "g", "content_hash": content_hash(TEXT)}, {**ROW, "chunk_id": "t"}), "t", Via.SAME_TEXT),
+        (
+            inventory({"chunk_id": "g", "content_hash": content_hash(TEXT)}, {**ROW, "chunk_id": "t"}),
+            "t",
+            Via.SAME_TEXT,
+        ),
         (inventory({**ROW, "parent_id": "p"}, PARENT), "p", Via.PARENT),
         (inventory({**ROW, "parent_id": "p"}), "p", Via.PARENT),
         (inventory({"chunk_id": "s#1", "source_id": "g"}), "s#1", Via.SOURCE),

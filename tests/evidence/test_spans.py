@@ -25,7 +25,7 @@ LOGICAL = "\u0645\u0631\u062d\u0628\u0627"
         ("30 天内退款", "客户可以在30 天内退款。", True),
         ("30天内退款", "客户可以在 30 天 内 退 款。", "normalised"),
         (LOGICAL, PRESENTED, "normalised"),
-        ("２０２６", "in 2026", "normalised"),
+        ("\uff12\uff10\uff12\uff16", "in 2026", "normalised"),
         ("x\u00b2", "x2", "normalised"),
         ("refundable", f"re{SOFT_HYPHEN}fund{SOFT_HYPHEN}able", "normalised"),
         ("refundable", f"re{ZERO_WIDTH}fundable", "normalised"),

@@ -81,7 +81,7 @@ X q1   FAIL at Rerank/pack
 -- Metrics of this query -------------------------------------------------------
   Hit-rate 0.500   Recall 0.500   Precision (by K) 0.500
   Precision (returned) 0.500   MRR 0.500   nDCG 0.500   AP 0.500
-  3 undefined: judge off
+  7 undefined: judge off
 
 -- Final context ---------------------------------------------------------------
   c4* c1   (* gold)

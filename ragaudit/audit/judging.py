@@ -1,0 +1,165 @@
+"""What the judge is asked about a run, and how its verdicts become proxy gold and answer judgements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ragaudit.config import AclSettings, JudgeSettings, QuadrantSettings
+from ragaudit.evidence.candidates import PASSAGE, Searchable, sample_of, searchable
+from ragaudit.model.inventory import Inventory
+from ragaudit.model.judgement import ANSWER_COLUMN, Judgement, JudgeSample, JudgeState, Side, Verdict
+from ragaudit.model.trace import Answer, Gold, GoldMode, Trace
+from ragaudit.readers.bundle import Bundle, read_traces
+
+if TYPE_CHECKING:  # an audit without a judge loads none of this
+    from ragaudit.judge.client import Client
+    from ragaudit.judge.prompts import PromptSet
+    from ragaudit.judge.protocol import HowToJudge
+    from ragaudit.judge.runner import Limits
+    from ragaudit.judge.tape import Tape
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A trace as the judge completes it, and what is left open.
+
+    `unfound` are the reference claims that no chunk this user may read supports, as far as was looked.
+    """
+
+    trace: Trace
+    by_judge: bool
+    """The gold is evidence that the judge found, not a label."""
+    unfound: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Who is asked, how, and where the replies are kept."""
+
+    how: HowToJudge
+    prompts: PromptSet
+    tape: Tape
+    limits: Limits
+    client: Client | None
+    """None = replies come from the tape alone."""
+    calibration: str = "not calibrated"
+
+    def ask(
+        self, batch: Sequence[Trace], inventory: Inventory, acl: AclSettings, search: Searchable
+    ) -> dict[str, Judgement]:
+        """Judge the queries of a batch that want it, by query id."""
+        from ragaudit.judge.runner import run
+
+        asked = samples_of(batch, inventory, acl, search)
+        judgements = run(
+            asked, prompts=self.prompts, how=self.how, tape=self.tape, client=self.client, limits=self.limits
+        )
+        return {judgement.query_id: judgement for judgement in judgements}
+
+
+def wants_judge(trace: Trace) -> bool:
+    """Is there something that only a judge can tell: gold without labels, or an answer that nobody judged?"""
+    answer = trace.answer or Answer()
+    if trace.answerable is False:
+        return answer.text is not None and answer.abstained is None
+    unlabelled = not trace.gold_labelled and trace.reference is not None
+    unjudged = bool(answer.text) and answer.abstained is not True and None in (answer.correct, answer.supported)
+    return unlabelled or unjudged
+
+
+def samples(bundle: Bundle, *, limit: int | None = None) -> Iterator[JudgeSample]:
+    """What the judge would be asked about, one sample a query that wants it."""
+    search = searchable(bundle.inventory)
+    acl = bundle.settings.acl or AclSettings()
+    yield from samples_of(read_traces(bundle, limit=limit), bundle.inventory, acl, search)
+
+
+def samples_of(
+    traces: Iterable[Trace], inventory: Inventory, acl: AclSettings, search: Searchable
+) -> Iterator[JudgeSample]:
+    """One sample for each of these traces that wants a judge."""
+    for trace in traces:
+        if wants_judge(trace):
+            yield sample_of(trace, inventory, acl, search)
+
+
+def complete(trace: Trace, judgement: Judgement, settings: JudgeSettings) -> Judged:
+    """Lay the judge's verdicts over a trace. What a person or a label said stays as it is."""
+    answer = _answer(trace, judgement, settings)
+    completed = trace if answer == trace.answer else trace.model_copy(update={"answer": answer})
+    if trace.gold_labelled or not trace.reference:
+        return Judged(completed, by_judge=False)
+    groups, unfound = _evidence(judgement)
+    if not groups and not unfound:
+        return Judged(completed, by_judge=False)
+    quotes = {found.chunk_id: found.quote for found in judgement.found}
+    quotes.update({cell.chunk_id: cell.quote for cell in judgement.cells if cell.verdict is Verdict.SUPPORTED})
+    ids = dict.fromkeys(chunk_id for group in groups for chunk_id in group)
+    gold = tuple(_proxy(chunk_id, quotes.get(chunk_id)) for chunk_id in ids)
+    update = {"gold": gold, "gold_groups": groups or None, "gold_mode": GoldMode.ALL, "gold_labelled": bool(gold)}
+    return Judged(completed.model_copy(update=update), by_judge=True, unfound=unfound)
+
+
+def _proxy(chunk_id: str, quote: str | None) -> Gold:
+    """Gold that the judge found: a chunk, or words of a source document that no chunk was found to hold."""
+    if chunk_id.startswith(PASSAGE):
+        return Gold(id=chunk_id, source_id=chunk_id.removeprefix(PASSAGE).rpartition("#")[0], span=quote)
+    return Gold(id=chunk_id, span=quote)
+
+
+def _evidence(judgement: Judgement) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]:
+    """For each reference claim the chunks that support it: packed ones, else found ones. A group is one claim's."""
+    groups: dict[tuple[str, ...], None] = {}
+    unfound = []
+    for claim in judgement.claims:
+        if claim.side is not Side.REFERENCE:
+            continue
+        cells = [c for c in judgement.cells if c.claim_id == claim.id and c.chunk_id != ANSWER_COLUMN]
+        packed = [c.chunk_id for c in cells if c.verdict is Verdict.SUPPORTED]
+        found = [f.chunk_id for f in judgement.found if f.claim_id == claim.id]
+        found = [chunk_id for chunk_id in found if not chunk_id.startswith(PASSAGE)] or found
+        if packed or found:
+            groups.setdefault(tuple(dict.fromkeys(packed or found)))
+        elif not any(c.verdict is None for c in cells):
+            unfound.append(claim.text)
+    return tuple(groups), tuple(unfound)
+
+
+def _answer(trace: Trace, judgement: Judgement, settings: JudgeSettings) -> Answer | None:
+    given = trace.answer
+    if given is None or not given.text:
+        return given
+    update: dict[str, object] = {}
+    if given.abstained is None and judgement.abstained is not None:
+        update["abstained"] = judgement.abstained
+    faithfulness = _scored(judgement, "faithfulness")
+    if given.supported is None and faithfulness is not None:
+        update["supported"] = faithfulness >= settings.cuts.faithfulness
+    said = _scored(judgement, "answer_recall")
+    if given.correct is None and said is not None:
+        denied = any(c.chunk_id == ANSWER_COLUMN and c.verdict is Verdict.CONTRADICTED for c in judgement.cells)
+        update["correct"] = said == 1.0 and not denied
+    return given.model_copy(update=update) if update else given
+
+
+def _scored(judgement: Judgement, metric: str) -> float | None:
+    return judgement.metrics.get(metric) if judgement.states.get(metric) is JudgeState.SCORED else None
+
+
+QUADRANTS = {
+    (True, True): "good context, faithful",
+    (True, False): "good context, unfaithful",
+    (False, True): "poor context, faithful (dangerous)",
+    (False, False): "poor context, unfaithful",
+}
+"""(context recall, faithfulness) at or over their cuts. A faithful answer to a poor context reads well and is wrong."""
+
+
+def quadrant(judgement: Judgement, cuts: QuadrantSettings) -> str | None:
+    """Where the query stands in the 2x2; None unless both metrics are scored."""
+    recall, faithfulness = _scored(judgement, "context_recall"), _scored(judgement, "faithfulness")
+    if recall is None or faithfulness is None:
+        return None
+    return QUADRANTS[recall >= cuts.context_recall, faithfulness >= cuts.faithfulness]

@@ -1,0 +1,364 @@
+"""Every preflight finding: a run that has it, and the same run with the one decisive value changed."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from diagnosis_builders import merged
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragaudit.config import AclSettings, Settings
+from ragaudit.diagnosis import preflight as preflight_module
+from ragaudit.diagnosis import preflight_rules
+from ragaudit.diagnosis.preflight import Preflight
+from ragaudit.evidence.identity import Identities
+from ragaudit.model.inventory import Chunk, Index, Inventory, Source
+from ragaudit.model.pipeline import Pipeline
+from ragaudit.model.result import Finding, Level
+from ragaudit.model.trace import Trace
+from ragaudit.readers.problems import Problems
+from ragaudit.readers.traces import TraceContext, traces_from_rows
+
+HITS = [{"id": f"c{n}", "rank": n, "score": 1.0 - n / 10} for n in range(1, 5)]
+TRACE: dict[str, Any] = {
+    "query_text": "?",
+    "k_final": 3,
+    "user_acl": ["a"],
+    "index_revision": "r1",
+    "embedding_model": "m1",
+    "filters_applied": {},
+    "arms": {"dense": HITS},
+    "final_context_ids": ["c1", "c2", "c3"],
+    "prompt_ids": ["c1", "c2", "c3"],
+    "gold_ids": ["c1"],
+    "answer": {"correct": True},
+    "timestamp": "2026-10-01T12:00:00Z",
+}
+SETTINGS: dict[str, Any] = {
+    "pipeline": {"arms": ["dense"], "thresholds": []},
+    "acl": {},
+    "gates": {"recall@k": 0.8},
+    "experiment": {"index_write": "test"},
+    "audit": {"min_queries": 3},
+}
+INDEX: dict[str, Any] = {"revision": "r1", "complete": True, "arms": {"dense": {"chunks": 10}}}
+
+
+@dataclass(frozen=True)
+class Run:
+    """Six equal queries with changes laid over each, an inventory and settings."""
+
+    trace: dict[str, Any] = field(default_factory=dict)
+    index: dict[str, Any] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)
+    drop: tuple[str, ...] = ()
+    """Keys of the trace that are left out, or tables: "sources", "chunks", "index", "pipeline", "acl", ..."""
+    n: int = 6
+    set_aside: int = 0
+    each: Callable[[int], dict[str, Any]] = lambda n: {}
+
+
+def findings(run: Run) -> dict[str, Finding]:
+    found = watched(run).findings(run.set_aside)
+    assert len({finding.check for finding in found}) == len(found)
+    return {finding.check: finding for finding in found}
+
+
+def watched(run: Run) -> Preflight:
+    rows = []
+    for n in range(run.n):
+        row = merged(merged({**TRACE, "query_id": f"q{n}"}, run.trace), run.each(n))
+        rows.append({key: value for key, value in row.items() if key not in run.drop and value is not None})
+    sources = None if "sources" in run.drop else {"s": Source(source_id="s")}
+    chunks = None if "chunks" in run.drop else {"c1": Chunk(chunk_id="c1", source_id="s")}
+    index = None if "index" in run.drop else Index.model_validate(merged(INDEX, run.index))
+    said = {key: value for key, value in merged(SETTINGS, run.settings).items() if key not in run.drop}
+    settings = Settings.model_validate({**said, "pipeline": Pipeline.model_validate(said.get("pipeline", {}))})
+    preflight = Preflight(Identities.of(Inventory.of(sources, chunks, index)), settings)
+    context = TraceContext("traces.jsonl", Problems())
+    for trace in traces_from_rows(enumerate(rows, 1), context):
+        preflight.watch(trace)
+    return preflight
+
+
+def hybrid(**over: Any) -> dict[str, Any]:
+    bm25 = [{"id": f"b{n}", "rank": n, "score": 9.0 - n} for n in range(1, 4)]
+    return {"arms": {"bm25": bm25}, "fused": HITS, **over}
+
+
+TWO_ARMS = {"pipeline": {"arms": ["dense", "bm25"]}}
+TIED = [{"id": f"c{n}", "score": 1.0} for n in range(1, 5)]
+RERANKED = [{"id": f"c{n}"} for n in (1, 2, 3, 4)]
+CASES: dict[str, tuple[Run, Run, str]] = {
+    "gold_id_space": (
+        Run({"gold_ids": ["x"]}, each=lambda n: {"gold_ids": [f"x{n}"]}),
+        Run({"gold_ids": ["c1"]}),
+        "none of the gold ids of 6 queries is known to any list or inventory (first: 'x0'): labels and index are of "
+        "different builds",
+    ),
+    "unknown_gold": (
+        Run(each=lambda n: {"gold_ids": [f"x{n}" if n else "c1"]}),
+        Run(),
+        "5 gold ids are known to no list and no inventory (first: 'x1')",
+    ),
+    "dead_arm": (
+        Run(hybrid(arms={"bm25": []}), settings=TWO_ARMS),
+        Run(hybrid(), settings=TWO_ARMS),
+        "arm bm25 returned nothing on all 6 queries",
+    ),
+    "constant_scores": (
+        Run({"arms": {"dense": TIED}}),
+        Run({"arms": {"dense": HITS}}),
+        "arm dense: every hit has the same score in 6 of 6 queries",
+    ),
+    "arm_errored": (
+        Run({"arm_status": {"dense": {"status": "errored"}}}),
+        Run({"arm_status": {"dense": {"status": "ran"}}}),
+        "arm dense failed on 6 of 6 queries",
+    ),
+    "arm_not_logged": (Run(settings=TWO_ARMS), Run(), "arm bm25 is configured and stands in no trace"),
+    "lexical_share_zero": (
+        Run(hybrid(), settings=TWO_ARMS),
+        Run(hybrid(final_context_ids=["c1", "b1"]), settings=TWO_ARMS),
+        "no chunk in the top K of 6 queries came from bm25 alone",
+    ),
+    "reranker_noop": (
+        Run({"after_rerank": RERANKED}),
+        Run({"after_rerank": RERANKED[::-1]}),
+        "the reranker changed no order on all 6 queries",
+    ),
+    "rows_set_aside": (Run(set_aside=2), Run(), "2 rows could not be read and are left out"),
+    "few_queries": (Run(n=2), Run(n=3), "2 queries: intervals are wide, and small differences mean nothing"),
+    "synthetic_only": (
+        Run({"slices": {"origin": "Synthetic"}}),
+        Run(each=lambda n: {"slices": {"origin": "synthetic" if n else "user"}}),
+        "every query is synthetic",
+    ),
+    "answers_unjudged": (
+        Run({"answer": None}),
+        Run({"answer": None}, settings={"audit": {"scope": "retrieval"}}),
+        "no answer was judged: a query whose evidence was delivered stays undetermined at Generate",
+    ),
+    "context_over_k": (
+        Run({"k_final": 2}),
+        Run({"k_final": 3}),
+        "6 queries packed more chunks than k_final says",
+    ),
+    "context_under_k": (
+        Run({"k_final": 4}),
+        Run(each=lambda n: {"k_final": 4 if n else 3}),
+        "every query packed fewer chunks than k_final: a hidden top_n or budget may cut the context",
+    ),
+    "zero_based": (
+        Run({"arms": {"dense": [{**hit, "rank": hit["rank"] - 1} for hit in HITS]}}),
+        Run(),
+        "6 lists have ranks that start at 0; the position in the list is used",
+    ),
+    "rank_disorder": (
+        Run({"arms": {"dense": [{"id": "c1", "rank": 2}, {"id": "c2", "rank": 1}]}}),
+        Run(),
+        "6 lists have ranks that repeat or go back; the position in the list is used",
+    ),
+    "rank_gaps": (
+        Run({"arms": {"dense": [{"id": "c1", "rank": 1}, {"id": "c2", "rank": 3}]}}),
+        Run(),
+        "6 lists have gaps in their ranks; the position in the list is used",
+    ),
+    "not_in_score_order": (
+        Run({"arms": {"dense": [{"id": f"c{n}", "score": s} for n, s in ((1, 0.5), (2, 0.9), (3, 0.7))]}}),
+        Run({"arms": {"dense": [{"id": f"c{n}", "score": s} for n, s in ((1, 0.1), (2, 0.2), (3, 0.3))]}}),
+        "6 lists are not in score order; the order is kept as logged",
+    ),
+    "repeated_ids": (
+        Run({"arms": {"dense": [{"id": "c1"}, {"id": "c1"}]}}),
+        Run(),
+        "6 lists hold an id twice; it counts once, at its first position",
+    ),
+    "missing_inventory": (
+        Run(drop=("sources",)),
+        Run(),
+        "no sources.jsonl: cannot decide ingestion, parse and chunk",
+    ),
+    "incomplete_export": (
+        Run(index={"complete": False}),
+        Run(index={"complete": True}),
+        "the index export is partial: no verdict rests on a row that is missing from it",
+    ),
+    "revision_mismatch": (
+        Run(index={"revision": "r0"}),
+        Run(index={"revision": "r1"}),
+        "the inventory is of revision r0, the queries asked r1",
+    ),
+    "snapshot_older": (
+        Run(index={"snapshot_at": "2026-10-01T11:00:00Z"}),
+        Run(index={"snapshot_at": "2026-10-01T13:00:00Z"}),
+        "the inventory of 2026-10-01T11:00:00Z is older than the last query at 2026-10-01T12:00:00Z",
+    ),
+    "mixed_models": (
+        Run(index={"arms": {"dense": {"models": {"m1": 9, "m0": 1}}}}),
+        Run(index={"arms": {"dense": {"models": {"m1": 10}}}}),
+        "dense holds vectors of several models (m1: 9, m0: 1)",
+    ),
+    "mixed_dimensions": (
+        Run(index={"arms": {"dense": {"dims": {"768": 9, "384": 1}}}}),
+        Run(index={"arms": {"dense": {"dims": {"768": 10}}}}),
+        "dense holds vectors of several dimensions (768: 9, 384: 1)",
+    ),
+    "empty_index": (
+        Run(index={"arms": {"dense": {"chunks": 0}}}),
+        Run(index={"arms": {"dense": {"chunks": 1}}}),
+        "the index of dense holds 0 chunks",
+    ),
+    "model_mismatch": (
+        Run(settings={"pipeline": {"embedding": {"query": {"model": "m2"}, "corpus": {"model": "m1"}}}}),
+        Run(settings={"pipeline": {"embedding": {"query": {"model": "org/M1"}, "corpus": {"model": "m1"}}}}),
+        "queries are embedded by m2, the corpus by m1",
+    ),
+    "sources_short": (
+        Run(index={"sources_expected": 12, "sources_indexed": 9}),
+        Run(index={"sources_expected": 12, "sources_indexed": 12}),
+        "9 of 12 sources are indexed",
+    ),
+    "missing_pipeline": (
+        Run(drop=("pipeline",)),
+        Run(),
+        "no [pipeline] in ragaudit.toml: thresholds, fusion, filter mode and budgets are unknown",
+    ),
+    "missing_acl_rule": (Run(drop=("acl",)), Run(), 'no [acl] rule: "any principal in common" is assumed'),
+    "missing_gates": (Run(drop=("gates",)), Run(), "no [gates]: `ragaudit gate` will stop"),
+    "missing_index_write": (
+        Run(drop=("experiment",)),
+        Run(),
+        "no [experiment] index_write: no index may be changed for an experiment",
+    ),
+    "missing_fused": (
+        Run(hybrid(fused=None), settings=TWO_ARMS),
+        Run({"fused": None}),
+        "every query without fused: cannot decide fuse and rerank apart",
+    ),
+    "missing_after_rerank": (
+        Run(settings={"pipeline": {"rerank": {"model": "ce"}}}),
+        Run(),
+        "every query without after_rerank: cannot decide a demotion by the reranker",
+    ),
+    "missing_gold": (
+        Run(each=lambda n: {"gold_ids": ["c1"] if n else None}),
+        Run(each=lambda n: {"gold_ids": ["c1"] if n else []}),
+        "1 of 6 queries without gold: cannot decide whether the evidence was found at all",
+    ),
+    "missing_arms": (
+        Run(drop=("arms",)),
+        Run(),
+        "every query without arms: cannot decide embed, retrieve, fuse and filter apart",
+    ),
+    "missing_final_context_ids": (
+        Run(drop=("final_context_ids",)),
+        Run(),
+        "every query without final_context_ids: cannot decide whether the evidence reached the generator",
+    ),
+    "missing_prompt_ids": (
+        Run(drop=("prompt_ids",)),
+        Run({"prompt_tokens": 900}, drop=("prompt_ids",)),
+        "every query without prompt_ids: cannot decide whether packed chunks were cut from the prompt",
+    ),
+    "missing_user_acl": (
+        Run(drop=("user_acl",)),
+        Run({"user_acl": []}),
+        "every query without user_acl: cannot decide which gold the user may read, and leaks",
+    ),
+    "missing_filters_applied": (
+        Run(drop=("filters_applied",)),
+        Run({"filters_applied": {}}),
+        "every query without filters_applied: cannot decide filter faults apart from others",
+    ),
+    "missing_embedding_model": (
+        Run(drop=("embedding_model",)),
+        Run(),
+        "every query without embedding_model: cannot decide a model mismatch",
+    ),
+    "missing_index_revision": (
+        Run(drop=("index_revision",)),
+        Run(),
+        "every query without index_revision: cannot decide whether the inventory is of the index that was asked",
+    ),
+}
+
+
+def test_a_sound_run_has_no_finding() -> None:
+    assert findings(Run()) == {}
+
+
+@pytest.mark.parametrize("check", CASES)
+def test_the_finding_fires_with_its_message_and_a_fix(check: str) -> None:
+    finding = findings(CASES[check][0])[check]
+    assert finding.message == CASES[check][2]
+    assert finding.fix.endswith((".", ")."))
+
+
+@pytest.mark.parametrize("check", CASES)
+def test_the_finding_does_not_fire_when_the_one_value_is_right(check: str) -> None:
+    assert check not in findings(CASES[check][1])
+
+
+def test_every_check_in_the_source_has_a_case() -> None:
+    """The names of findings are literals in the two modules; a new one needs a case here."""
+    text = "".join(Path(module.__file__).read_text(encoding="utf-8") for module in (preflight_module, preflight_rules))
+    named = set(re.findall(r'noted\(\s*"(\w+)"', text)) | set(
+        re.findall(r'^            "(\w+)": "', text, re.MULTILINE)
+    )
+    named |= {f"missing_{name}" for name in preflight_rules._FIELDS} | {"mixed_models", "mixed_dimensions"}
+    assert named == set(CASES)
+
+
+def test_only_gold_of_another_build_blocks() -> None:
+    assert {check for check, (has, _, _) in CASES.items() if findings(has)[check].severity is Level.BLOCK} == {
+        "gold_id_space"
+    }
+
+
+def test_blocking_findings_come_first_and_remarks_last() -> None:
+    run = Run(each=lambda n: {"gold_ids": [f"x{n}"]}, n=6, drop=("gates", "acl"))
+    levels = [finding.severity for finding in watched(run).findings()]
+    assert levels == sorted(levels, key=list(Level).index)
+    assert (levels[0], levels[-1]) == (Level.BLOCK, Level.INFO)
+
+
+def test_gold_that_only_the_source_table_knows_is_known() -> None:
+    assert "unknown_gold" not in findings(Run(each=lambda n: {"gold_ids": ["s"]}))
+    mapped = Run({"gold_ids": ["elsewhere"], "id_map": {"c1": "elsewhere"}})
+    assert {"unknown_gold", "gold_id_space"}.isdisjoint(findings(mapped))
+
+
+def test_the_one_k_of_the_run_is_none_when_queries_differ() -> None:
+    assert watched(Run()).k_final == 3
+    assert watched(Run(each=lambda n: {"k_final": 3 + n % 2})).k_final is None
+
+
+def test_the_canary_shares_the_top_k_by_arm() -> None:
+    shares = watched(Run(hybrid(final_context_ids=["c1", "c2", "b1"]))).canary().source_share
+    assert shares == pytest.approx({"bm25": 1 / 3, "dense": 2 / 3})
+    assert watched(Run(drop=("arms",))).canary().source_share == {}
+
+
+def test_stamps_count_the_models_of_the_chunk_table() -> None:
+    chunks = {name: Chunk(chunk_id=name, embedding_model=model) for name, model in (("a", "m1"), ("b", None))}
+    preflight = Preflight(Identities.of(Inventory.of(None, chunks, None)), Settings(acl=AclSettings()))
+    assert preflight.facts().stamps == {"m1": 1}
+
+
+@given(st.permutations(range(6)))
+def test_the_findings_do_not_depend_on_the_order_of_the_queries(order: list[int]) -> None:
+    def query(n: int) -> dict[str, Any]:
+        return {"gold_ids": ["c1"] if n else None, "k_final": 4 if n > 2 else 3, "timestamp": f"2026-10-0{n + 1}"}
+
+    assert findings(Run(each=lambda n: query(order[n]))) == findings(Run(each=query))
+
+
+def test_watching_keeps_no_trace() -> None:
+    preflight = watched(Run(n=40))
+    held = [value for value in vars(preflight).values() if isinstance(value, Trace | tuple | list)]
+    assert held == []
