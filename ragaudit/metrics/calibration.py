@@ -1,6 +1,6 @@
 """From what people and the judge said of the same items to a calibration: agreement, fitted cuts, corrected means."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from ragaudit.metrics.agreement import (
     spearman,
 )
 from ragaudit.metrics.stats import RESAMPLES, mean_interval, seed_for
-from ragaudit.model.judgement import Agreement, Compared, CorrectedMean, FittedCut, Statistic
+from ragaudit.model.judgement import Agreement, Calibration, Compared, CorrectedMean, FittedCut, Statistic
 
 YES = 0.5
 """People's value from which on an item counts as yes; the cut of whatever has no setting."""
@@ -25,6 +25,9 @@ SETTINGS: Mapping[str, str] = {
     "p_supported": "judge.cuts.p_supported",
 }
 """What has a cut that labels can fit."""
+
+NO_MEAN = frozenset({"abstained", "verdict", "claim", "p_supported"})
+"""What is labelled for single claims, or is no metric: it has no mean over queries to correct."""
 
 
 def agreement(compared: Compared, *, cut: float = YES, seed: int, resamples: int = RESAMPLES) -> Agreement:
@@ -93,6 +96,35 @@ def corrected_mean(compared: Compared, *, seed: int, resamples: int = RESAMPLES)
         raw = Statistic(value=interval[0], low=interval[1], high=interval[2], n=len(everything))
     corrected = prediction_powered_mean(compared.human, compared.judged, compared.unlabelled)
     return CorrectedMean(metric=compared.about, raw=raw, corrected=corrected)
+
+
+def calibrated(
+    described: Calibration,
+    compared: Sequence[Compared],
+    before: Mapping[str, float],
+    *,
+    seed: int,
+    resamples: int = RESAMPLES,
+) -> Calibration:
+    """Fill in the figures of a calibration.
+
+    Args:
+        described: what it rests on: labels, model, prompts.
+        compared: what was labelled, laid beside what the judge said.
+        before: the cuts in force, by what they are about.
+        seed: of resampling and folds; every figure draws on its own.
+        resamples: how many resamples an interval rests on.
+    """
+    figures = {
+        "agreements": tuple(
+            agreement(each, cut=before.get(each.about, YES), seed=seed, resamples=resamples) for each in compared
+        ),
+        "cuts": fitted_cuts(compared, before, seed=seed),
+        "means": tuple(
+            corrected_mean(each, seed=seed, resamples=resamples) for each in compared if each.about not in NO_MEAN
+        ),
+    }
+    return described.model_copy(update=figures)
 
 
 def _ceiling(compared: Compared, seed: int, resamples: int) -> dict[str, Statistic]:

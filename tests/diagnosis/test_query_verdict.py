@@ -78,6 +78,22 @@ def test_gold_below_grade_1_is_not_needed() -> None:
     assert (brief(verdict), [gold.id for gold in verdict.gold]) == ("pass none", ["g"])
 
 
+def test_sound_gold_that_was_delivered_beside_a_doubtful_label_is_for_a_person() -> None:
+    doubted = {"gold": [{"id": "x1", "suspect": True}, G]}
+    verdict = diagnosed(bundle(gold_at=2, trace={**doubted, "answer": RIGHT}))
+    assert (brief(verdict), verdict.gap) == ("label_issue none", Gap.WRONG_GOLD_LABEL)
+    assert verdict.evidence == ("x1: the label is marked as doubtful", "g: in the context at position 2")
+    assert brief(diagnosed(bundle(gold_at=5, trace=doubted))) == "fail retrieve below_k"
+
+
+def test_a_parent_that_stands_for_the_gold_passes_and_says_so() -> None:
+    parent = {"chunk_id": "p", "source_id": "s1", "kind": "parent", "text": "Refunds."}
+    packed = {"final_context_ids": ["d1", "p"], "answer": RIGHT}
+    verdict = diagnosed(bundle(gold_at=2, trace=packed, chunk={"parent_id": "p"}, chunks=[parent]))
+    assert (brief(verdict), verdict.gap) == ("pass none", Gap.GRANULARITY_REMAP)
+    assert verdict.evidence == ("g: in the context at position 2 as p",)
+
+
 # --- leaks --------------------------------------------------------------------------------------------------------
 
 HR = {"chunk_id": "d1", "source_id": "s0", "text": "Salaries.", "in": {"dense": True}}

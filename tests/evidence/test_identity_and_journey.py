@@ -10,7 +10,7 @@ from ragaudit.evidence.journey import Place, journey
 from ragaudit.evidence.spans import content_hash
 from ragaudit.model.diagnosis import Checkpoint, State
 from ragaudit.model.inventory import Inventory
-from ragaudit.model.trace import Answer
+from ragaudit.model.trace import Answer, Hit
 
 TEXT = "Refunds within 30 days."
 
@@ -75,6 +75,21 @@ def test_a_child_stands_for_a_gold_parent_in_a_search_and_not_in_the_context() -
 )
 def test_what_does_not_stand_for_the_gold(held: Inventory, hit: str, label: dict[str, Any]) -> None:
     assert found(held, hit, gold=gold("g", **label)) is None
+
+
+def test_a_hit_s_own_source_id_stands_for_document_level_gold() -> None:
+    listed = (Hit("doc-chunk", 1, source_id="g"),)
+    seen = evidence(trace(fused=listed, final_context_ids=("doc-chunk",)))
+    assert seen.lists["fused"].places == seen.packed == (Place(1, None, "doc-chunk", Via.SOURCE),)
+    chunk_level = evidence(trace(fused=listed), inventory(ROW))
+    assert chunk_level.lists["fused"].places == (None,)
+
+
+def test_a_packed_text_equal_to_the_gold_s_stands_for_it() -> None:
+    query = trace(final_context_ids=("new-7",), context_texts={"new-7": "Refunds  within 30 days."})
+    assert evidence(query, inventory(ROW)).packed == (Place(1, None, "new-7", Via.SAME_TEXT),)
+    other = trace(final_context_ids=("new-7",), context_texts={"new-7": "Refunds within 31 days."})
+    assert evidence(other, inventory(ROW)).packed == (None,)
 
 
 def test_the_first_place_counts_whatever_the_name() -> None:
