@@ -53,12 +53,16 @@ SOURCE_FAULTS = {
     "rb-postmortem": "narrow_model",
     "api-v3-quotas": "type_mismatch",
     "hb-referral": "empty_acl",
+    "rel-4-1": "not_visible",
+    "rel-4-3": "source_failed",
+    "sec-data-retention": "words_broken",
+    "price-2025": "not_deleted",
 }
 """Source id -> the fault of its ingestion."""
 
 INSTRUCTIONS = {
-    "ignores_context": "Answer the question at the end in one confident sentence, from what you know about companies "
-    "like this one. The passages only show the tone to write in.",
+    "ignores_context": "The passages are samples of the tone to write in. Do not take facts from them. Answer the "
+    "question at the end in one confident sentence with a typical value that you know from other companies.",
     "answers_always": "Answer the question at the end in one confident sentence. Never say that something is unknown.",
 }
 """Faults of the prompt template: the instruction that stood there in place of the right one."""

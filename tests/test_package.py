@@ -34,7 +34,7 @@ def test_the_core_loads_neither_litellm_nor_textual_nor_click(module: str) -> No
 
 
 def test_importing_writes_nothing_and_sets_no_variable(tmp_path: Path) -> None:
-    code = "import os\nbefore = dict(os.environ)\nimport ragaudit.cli.main, ragaudit.audit.run\nassert before == os.environ"
+    code = "import os; was = dict(os.environ); import ragaudit.cli.main, ragaudit.audit.run; assert was == os.environ"
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
     assert list(tmp_path.iterdir()) == []
 
@@ -62,10 +62,8 @@ def test_the_built_wheel_holds_the_demo_and_runs_it(repository: Path, tmp_path: 
     assert {"ragaudit/examples/demo/traces.jsonl", "ragaudit/report/templates/report.md.jinja"} <= names
     assert not any(name.startswith(("tests/", "benchmarks/", "examples/")) for name in names)
     environment = {**os.environ, "PYTHONPATH": str(site)}
-    probe = "import ragaudit, sys; print(ragaudit.__file__); from ragaudit.cli.main import execute; sys.exit(execute(['demo']))"
-    done = subprocess.run(
-        [sys.executable, "-c", probe], cwd=tmp_path, env=environment, capture_output=True, text=True
-    )
+    probe = "import ragaudit; from ragaudit.cli.main import execute; print(ragaudit.__file__); exit(execute(['demo']))"
+    done = subprocess.run([sys.executable, "-c", probe], cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     first, _, said = done.stdout.partition("\n")
     assert Path(first).is_relative_to(site)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from ragaudit.audit.judging import Judged, complete, quadrant
 from ragaudit.audit.measure import FINAL, measure_batch, undefined_reasons
 from ragaudit.config import AclSettings, JudgeSettings, Settings
-from ragaudit.diagnosis.facts import RunFacts
 from ragaudit.diagnosis.procedure import diagnose
+from ragaudit.diagnosis.query_facts import RunFacts
 from ragaudit.evidence.identity import Identities
 from ragaudit.evidence.journey import QueryEvidence, gather
 from ragaudit.evidence.sources import lexical_only

@@ -5,12 +5,15 @@ from collections.abc import Sequence
 
 from ragaudit.evidence.journey import Place, QueryEvidence
 from ragaudit.metrics.ranking import Gain, QueryRanks, measure_rows
-from ragaudit.model.diagnosis import Basis, Diagnosis, Outcome
+from ragaudit.model.diagnosis import Basis, Diagnosis, Gap, Outcome
 from ragaudit.model.result import JUDGED, METRICS
 from ragaudit.model.trace import GoldMode, Trace
 
 FINAL = "final"
 """The list that reached the generator: the rendered prompt's ids when they were logged, else the final context."""
+
+_OF_ALL_GOLD = ("recall@k", "ap@k")
+"""Undefined for a query that needs more gold than K holds: no ranking could reach 1."""
 
 _OUT = (Outcome.LABEL_ISSUE, Outcome.NOT_APPLICABLE)
 
@@ -31,11 +34,12 @@ def measure_batch(batch: Sequence[tuple[QueryEvidence, Diagnosis]], *, gain: Gai
             numbers, ranks = rows.setdefault(name, ([], []))
             numbers.append(number)
             ranks.append(_ranks(evidence, places, length, groups))
+    aggregates = {n for n, (_, diagnosis) in enumerate(batch) if diagnosis.gap is Gap.AGGREGATE_QUERY}
     for name, (numbers, ranks) in rows.items():
         measured = measure_rows(ranks, gain=gain)
         for metric in METRICS:
             for number, value in zip(numbers, measured[metric].tolist(), strict=True):
-                if not math.isnan(value):
+                if not math.isnan(value) and not (metric in _OF_ALL_GOLD and number in aggregates):
                     values[number].setdefault(name, {})[metric] = value
     return values
 
@@ -43,11 +47,13 @@ def measure_batch(batch: Sequence[tuple[QueryEvidence, Diagnosis]], *, gain: Gai
 def undefined_reasons(evidence: QueryEvidence, diagnosis: Diagnosis, values: Values) -> dict[str, str]:
     """Why each metric that has no value at the final list has none."""
     reason = _why_undefined(evidence, diagnosis)
-    found = {} if FINAL in values else dict.fromkeys(METRICS, reason)
+    found = {metric: reason for metric in METRICS if metric not in values.get(FINAL, {})}
     return {**found, **dict.fromkeys(JUDGED, "judge off")}
 
 
 def _why_undefined(evidence: QueryEvidence, diagnosis: Diagnosis) -> str:
+    if diagnosis.gap is Gap.AGGREGATE_QUERY:
+        return "aggregate_query"
     if not evidence.gold or diagnosis.basis is Basis.JUDGE:
         return "unanswerable" if evidence.trace.answerable is False else "unlabelled"
     if any(verdict.outcome is Outcome.NOT_APPLICABLE for verdict in diagnosis.gold):

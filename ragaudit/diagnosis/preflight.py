@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from itertools import pairwise
 
 from ragaudit.config import Settings
-from ragaudit.diagnosis.facts import RunFacts
 from ragaudit.diagnosis.preflight_rules import config_findings, index_findings, missing_field_findings, noted
+from ragaudit.diagnosis.query_facts import RunFacts
 from ragaudit.evidence.identity import Identities
 from ragaudit.evidence.sources import lexical_arms, top_k_sources
 from ragaudit.model.result import Canary, Finding, Level

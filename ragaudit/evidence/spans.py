@@ -15,7 +15,8 @@ _LINE_HYPHEN = re.compile(r"[-\u2010\u2011]\s*\n\s*")
 
 def folded(text: str) -> str:
     """Case and runs of whitespace folded: differences that no reader and no tokenizer would notice."""
-    return _SPACE.sub(" ", unicodedata.normalize("NFC", text)).strip().casefold()
+    # Not casefold: it would expand ligatures, and a search for "office" does not find a text with one.
+    return _SPACE.sub(" ", unicodedata.normalize("NFC", text)).strip().lower().replace("ß", "ss")
 
 
 def squeezed(text: str) -> str:

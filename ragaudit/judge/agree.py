@@ -27,7 +27,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True)
-class Disagreement:
+class Difference:
     """One chunk of one query that the labels and the judge see differently."""
 
     query_id: str
@@ -45,7 +45,7 @@ class AgainstGold:
     chunks: Compared
     recall: Compared
     queries: int
-    disagreements: tuple[Disagreement, ...]
+    differences: tuple[Difference, ...]
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def against_gold(rows: Iterable[tuple[QueryResult, Judgement | None]]) -> Agains
     recall: list[tuple[float, float]] = []
     left_out: Counter[str] = Counter()
     no_recall: Counter[str] = Counter()
-    listed: list[Disagreement] = []
+    listed: list[Difference] = []
     queries = 0
     for result, judgement in rows:
         gold = _gold(result)
@@ -190,19 +190,19 @@ def _listed(
     gold: Mapping[str, GoldDiagnosis],
     supports: Mapping[str, tuple[str, ...] | None],
     judgement: Judgement,
-) -> Iterator[Disagreement]:
+) -> Iterator[Difference]:
     for chunk_id, claims in supports.items():
         if claims == () and chunk_id in gold:
-            yield Disagreement(query_id, Kind.GOLD_UNSUPPORTED, chunk_id)
+            yield Difference(query_id, Kind.GOLD_UNSUPPORTED, chunk_id)
         elif claims and chunk_id not in gold:
-            yield Disagreement(query_id, Kind.JUDGE_ONLY, chunk_id, claims)
+            yield Difference(query_id, Kind.JUDGE_ONLY, chunk_id, claims)
     elsewhere: dict[str, list[str]] = {}
     for found in judgement.found:
         elsewhere.setdefault(found.chunk_id, []).append(found.claim_id)
     where = {found.chunk_id: found.where for found in judgement.found}
     for chunk_id, claim_ids in elsewhere.items():
         if chunk_id not in gold:
-            yield Disagreement(query_id, Kind.FOUND_ELSEWHERE, chunk_id, tuple(claim_ids), where[chunk_id])
+            yield Difference(query_id, Kind.FOUND_ELSEWHERE, chunk_id, tuple(claim_ids), where[chunk_id])
 
 
 def _verdicts(judgement: Judgement) -> dict[tuple[Side, str, str], Verdict | None]:

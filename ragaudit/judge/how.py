@@ -88,8 +88,8 @@ def repair_request(prompts: PromptSet, asked: Request, reply: str, problem: str)
     return asked.model_copy(
         update={
             "messages": (*asked.messages, said, *more),
-            "prompt": f"{asked.prompt}+repair",
-            "version": asked.version * 1000 + version,
+            "prompt": "repair",
+            "version": version,
             "purpose": f"repair of {asked.purpose}",
         }
     )

@@ -155,6 +155,8 @@ def _check_override(path: Path, own: Prompt, shipped: Mapping[str, Prompt]) -> N
         ("labels", own.labels, other.labels),
     ):
         if sorted(mine) != sorted(theirs):
-            raise ConfigError(f"{path}: its {what} are {list(mine)}. They must be {list(theirs)}: the judge reads them.")
+            raise ConfigError(
+                f"{path}: its {what} are {list(mine)}. They must be {list(theirs)}: the judge reads them."
+            )
     if own.version == other.version and own.text != other.text:
         raise ConfigError(f"{path}: differs from the shipped version {own.version}. Give it another version number.")

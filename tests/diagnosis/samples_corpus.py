@@ -28,7 +28,7 @@ CORPUS = {
             "without": ("chunk",),
         },
         {"source": {"chunks_indexed": {"dense": 7}}},
-        "source s1: 4 of 7 in dense chunks are indexed, and g is not among them",
+        "source s1: dense holds 4 of 7 chunks, and g is not among them",
         "fail ingestion half_written",
         "fail undetermined",
     ),

@@ -81,8 +81,8 @@ def half_written(f: GoldFacts) -> str | None:
     short = {arm: n for arm, n in source.chunks_indexed.items() if n < source.chunks_expected}
     if not short:
         return None
-    counts = ", ".join(f"{n} of {source.chunks_expected} in {arm}" for arm, n in short.items())
-    return f"source {source.source_id}: {counts} chunks are indexed, and {f.id} is not among them"
+    counts = ", ".join(f"{arm} holds {n} of {source.chunks_expected}" for arm, n in short.items())
+    return f"source {source.source_id}: {counts} chunks, and {f.id} is not among them"
 
 
 @cause(

@@ -1,0 +1,92 @@
+"""What one query and its run show, shared by all gold ids of the query: fusion recomputed, arms, ids."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from ragaudit.config import AclSettings
+from ragaudit.evidence.fusion import Recomputed, contributing, recompute, rrf_constant
+from ragaudit.evidence.identity import Identities
+from ragaudit.evidence.journey import QueryEvidence
+from ragaudit.evidence.leaks import Foreign
+from ragaudit.model.pipeline import Pipeline
+from ragaudit.model.trace import Ranking
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """What only the whole run shows. Filled by the preflight pass."""
+
+    stamps: Mapping[str, int] = field(default_factory=dict)
+    """Embedding model -> chunks stamped with it, over the chunk table."""
+
+
+class QueryFacts:
+    """One query with all that bears on it, shared by its gold ids: what is expensive is worked out once."""
+
+    def __init__(
+        self,
+        evidence: QueryEvidence,
+        pipeline: Pipeline,
+        identities: Identities,
+        acl: AclSettings,
+        run: RunFacts,
+        foreign: tuple[Foreign, ...] = (),
+    ) -> None:
+        self.evidence = evidence
+        self.trace = evidence.trace
+        self.pipeline = pipeline
+        self.identities = identities
+        self.acl = acl
+        self.run = run
+        self.foreign = foreign
+
+    def canonical(self, hit_id: str) -> str:
+        """The id that this hit has in the gold's id space."""
+        if self.trace.id_map and hit_id in self.trace.id_map:
+            return self.trace.id_map[hit_id]
+        inventory = self.identities.inventory
+        if not inventory.by_alias or (inventory.chunks is not None and hit_id in inventory.chunks):
+            return hit_id
+        return inventory.by_alias.get(hit_id, hit_id)
+
+    @cached_property
+    def fusion_inputs(self) -> Mapping[str, Ranking]:
+        """What fusion worked on: each arm's list after its own filter and floor, where those are logged."""
+        lists = {}
+        for name, hits in (self.trace.arms or {}).items():
+            for step in ("after_filter", "after_threshold"):
+                later = self.evidence.lists.get(f"{step}:{name}")
+                hits = later.hits if later is not None else hits
+            lists[name] = hits
+        return lists
+
+    @cached_property
+    def renames(self) -> bool:
+        """At least one hit of the arms goes by another id than the gold's id space has for it."""
+        if not self.trace.id_map and not self.identities.inventory.by_alias:
+            return False
+        return any(self.canonical(hit.id) != hit.id for hits in self.fusion_inputs.values() for hit in hits)
+
+    @cached_property
+    def rrf_k(self) -> float | None:
+        """The constant of reciprocal rank fusion, when that is how the lists were fused."""
+        if self.trace.fused is None or not self.fusion_inputs:
+            return None
+        return rrf_constant(self.fusion_inputs, self.trace.fused, self.pipeline.fusion)
+
+    @cached_property
+    def recomputed(self) -> Recomputed | None:
+        """The fused order that the arms give under the configured method, None when it cannot be recomputed."""
+        if self.rrf_k is None:
+            return None
+        return recompute(self.fusion_inputs, self.pipeline.fusion, self.rrf_k, self.canonical)
+
+    @cached_property
+    def silent_arms(self) -> tuple[str, ...]:
+        """Arms that returned hits and left no mark on the logged fused scores."""
+        fused = self.trace.fused
+        if not fused or self.rrf_k is None or len(self.fusion_inputs) < 2:
+            return ()
+        used = contributing(self.fusion_inputs, fused, self.rrf_k)
+        return tuple(arm for arm, hits in self.fusion_inputs.items() if hits and arm not in used)

@@ -1,0 +1,212 @@
+"""The verdict on one query, from those on its gold ids, its answer, and what came in against the rules."""
+
+from typing import Literal
+
+from ragaudit.diagnosis.exclusion import in_order, not_excluded
+from ragaudit.diagnosis.facts import GoldFacts
+from ragaudit.diagnosis.missing import what_to_log
+from ragaudit.diagnosis.registry import Fired, fired, fired_answer
+from ragaudit.evidence.leaks import Foreign
+from ragaudit.model.diagnosis import STAGES, Diagnosis, Gap, GoldDiagnosis, Outcome, Severity, Stage
+from ragaudit.model.trace import Answer, GoldMode, Trace
+
+Scope = Literal["answer", "retrieval"]
+
+
+def query_verdict(trace: Trace, facts: list[GoldFacts], gold: list[GoldDiagnosis], scope: Scope) -> Diagnosis:
+    """Primary stage, secondary stages, gap and evidence of one query."""
+    base = Diagnosis(
+        query_id=trace.query_id,
+        outcome=Outcome.UNDETERMINED,
+        gold=tuple(gold),
+        final_context_ids=trace.final_context_ids,
+    )
+    live = [verdict for verdict in gold if verdict.outcome not in (Outcome.LABEL_ISSUE, Outcome.NOT_APPLICABLE)]
+    if not live:
+        return _without_gold(base, trace, gold)
+    groups = _groups(trace, live)
+    if len(groups) > trace.k_final:
+        return base.model_copy(
+            update={
+                "outcome": Outcome.NOT_APPLICABLE,
+                "gap": Gap.AGGREGATE_QUERY,
+                "evidence": (
+                    f"{len(groups)} gold needed, K is {trace.k_final}: recall can reach "
+                    f"{trace.k_final / len(groups):.2f} at most",
+                ),
+            }
+        )
+    lost = [group for group in groups if all(verdict.outcome is not Outcome.PASS for verdict in group)]
+    if lost:
+        return _lost_query(base, trace, [verdict for group in lost for verdict in group])
+    answered = _answered(base, trace, facts, scope)
+    doubtful = next((verdict for verdict in gold if verdict.outcome is Outcome.LABEL_ISSUE), None)
+    if doubtful is None or answered.outcome is Outcome.FAIL:
+        return answered
+    # The sound gold was delivered, and more is asked for than the label can prove: a person should look at it.
+    return answered.model_copy(
+        update={
+            "outcome": Outcome.LABEL_ISSUE,
+            "stage": Stage.NONE,
+            "gap": doubtful.gap,
+            "could_be": (),
+            "log": (),
+            "evidence": (*doubtful.evidence, *answered.evidence),
+        }
+    )
+
+
+def _groups(trace: Trace, live: list[GoldDiagnosis]) -> list[list[GoldDiagnosis]]:
+    """What is needed: one id of each group. `any` makes one group of all; otherwise each id is its own."""
+    by_id = {verdict.id: verdict for verdict in live}
+    if trace.gold_groups:
+        named = [[by_id[i] for i in group if i in by_id] for group in trace.gold_groups]
+        return [group for group in named if group]
+    if trace.gold_mode is GoldMode.ANY:
+        return [live]
+    return [[verdict] for verdict in live]
+
+
+def _lost_query(base: Diagnosis, trace: Trace, lost: list[GoldDiagnosis]) -> Diagnosis:
+    stages = in_order({verdict.stage for verdict in lost if verdict.stage in STAGES})
+    certain = any(verdict.outcome is Outcome.FAIL for verdict in lost)
+    blamed = [verdict for verdict in lost if verdict.stage is (stages[0] if stages else Stage.UNDETERMINED)]
+    open_ = [verdict for verdict in lost if verdict.stage is Stage.UNDETERMINED]
+    evidence = [sentence for verdict in blamed for sentence in verdict.evidence]
+    answer = trace.answer or Answer()
+    gap = next((verdict.gap for verdict in blamed if verdict.gap), None)
+    if answer.correct is True and gap is None:
+        gap = Gap.CORRECT_WITHOUT_EVIDENCE
+        evidence.append(
+            "the answer is right all the same" + ("" if answer.supported else ", and no packed chunk supports it")
+        )
+    elif answer.correct is False and answer.supported is True:
+        evidence.append("the answer is faithful to the wrong context: it reads well and is wrong")
+    missing_entirely = base.final_context_ids is not None or trace.prompt_ids is not None
+    return base.model_copy(
+        update={
+            "outcome": Outcome.FAIL if certain else Outcome.UNDETERMINED,
+            "stage": stages[0] if stages else Stage.UNDETERMINED,
+            "secondary": stages[1:],
+            "causes": tuple(dict.fromkeys(name for verdict in blamed for name in verdict.causes)),
+            "gap": gap,
+            "evidence": tuple(dict.fromkeys(evidence)),
+            "could_be": () if stages else in_order({s for verdict in open_ for s in verdict.could_be}),
+            "log": tuple(dict.fromkeys(field for verdict in open_ for field in verdict.log)),
+            "delivered": False if missing_entirely else None,
+        }
+    )
+
+
+def _answered(base: Diagnosis, trace: Trace, facts: list[GoldFacts], scope: Scope) -> Diagnosis:
+    """The evidence was read: the answer decides."""
+    answer = trace.answer or Answer()
+    evidence = tuple(dict.fromkeys(s for v in base.gold if v.outcome is Outcome.PASS for s in v.evidence))
+    remapped = next((verdict.gap for verdict in base.gold if verdict.outcome is Outcome.PASS and verdict.gap), None)
+    base = base.model_copy(update={"delivered": True, "evidence": evidence, "gap": remapped})
+    if answer.correct is True:
+        return base.model_copy(update={"outcome": Outcome.PASS})
+    found = list(fired_answer(trace))
+    if answer.correct is False and answer.supported is not False:
+        served = next((fault for f in facts for fault in fired("served", f)), None)
+        if served is not None:
+            gap = Gap.STALE_VERSION if "deleted" in served.evidence else Gap.CONFLICTING_SOURCES
+            return base.model_copy(update=_failure([served], gap, evidence))
+    if found and not _conflicting(trace, facts):
+        return base.model_copy(update=_failure(found, remapped, evidence))
+    if found:
+        by = ", ".join(answer.supported_by or ())
+        told = f"the answer follows {by}, which says otherwise than the gold beside it"
+        return base.model_copy(
+            update={"outcome": Outcome.FAIL, "gap": Gap.CONFLICTING_SOURCES, "evidence": (told, *evidence)}
+        )
+    if scope == "retrieval":
+        return base.model_copy(update={"outcome": Outcome.PASS})
+    could_be = in_order({s for f in facts if f.delivered for s in _after_delivery(f)})
+    log = tuple(dict.fromkeys(field for f in facts if f.delivered for field in what_to_log(f, could_be)))
+    return base.model_copy(update={"stage": Stage.UNDETERMINED, "could_be": could_be, "log": log})
+
+
+def _conflicting(trace: Trace, facts: list[GoldFacts]) -> bool:
+    """The wrong answer is supported by packed chunks, none of them gold: two live sources disagree."""
+    answer = trace.answer or Answer()
+    if answer.supported is not True or not answer.supported_by:
+        return False
+    gold = {f.id for f in facts} | {place.hit_id for f in facts for place in (f.packed,) if place}
+    return gold.isdisjoint(answer.supported_by)
+
+
+def _after_delivery(f: GoldFacts) -> tuple[Stage, ...]:
+    """What may still be wrong with evidence that was packed, before anybody judged the answer."""
+    late = [Stage.GENERATE] if f.evidence.prompted is not None else [Stage.RERANK, Stage.GENERATE]
+    return not_excluded(f, [Stage.PARSE, Stage.CHUNK, *late])
+
+
+def _failure(found: list[Fired], gap: Gap | None, evidence: tuple[str, ...]) -> dict[str, object]:
+    stage = found[0].stage
+    same = [fault for fault in found if fault.stage is stage]
+    return {
+        "outcome": Outcome.FAIL,
+        "stage": stage,
+        "causes": tuple(fault.name for fault in same),
+        "gap": gap,
+        "evidence": (*(fault.evidence for fault in same), *evidence),
+    }
+
+
+def _without_gold(base: Diagnosis, trace: Trace, gold: list[GoldDiagnosis]) -> Diagnosis:
+    """No gold that counts: unanswerable, not the user's to read, wrongly labelled, or not labelled at all."""
+    evidence = tuple(sentence for verdict in gold for sentence in verdict.evidence)
+    issue = next((verdict for verdict in gold if verdict.outcome is Outcome.LABEL_ISSUE), None)
+    if issue is not None:
+        return base.model_copy(update={"outcome": Outcome.LABEL_ISSUE, "gap": issue.gap, "evidence": evidence})
+    if gold:
+        return base.model_copy(update={"outcome": Outcome.NOT_APPLICABLE, "evidence": evidence})
+    if trace.answerable is False:
+        return _unanswerable(base, trace)
+    label = "gold_ids" if not trace.gold_labelled else "answerable"
+    why = "nobody labelled this query" if not trace.gold_labelled else "the gold is empty: unanswerable, or unlabelled"
+    return base.model_copy(
+        update={"stage": Stage.UNDETERMINED, "could_be": STAGES, "log": (label,), "evidence": (why,)}
+    )
+
+
+def _unanswerable(base: Diagnosis, trace: Trace) -> Diagnosis:
+    answer = trace.answer or Answer()
+    base = base.model_copy(update={"gap": Gap.UNANSWERABLE})
+    found = list(fired_answer(trace))
+    if answer.abstained is True or answer.correct is True:
+        return base.model_copy(
+            update={"outcome": Outcome.PASS, "evidence": ("the corpus holds no answer, and the system abstained",)}
+        )
+    if found:
+        return base.model_copy(update=_failure(found, Gap.UNANSWERABLE, ()))
+    return base.model_copy(
+        update={"stage": Stage.UNDETERMINED, "could_be": (Stage.GENERATE,), "log": ("answer.abstained",)}
+    )
+
+
+def with_leaks(result: Diagnosis, foreign: tuple[Foreign, ...]) -> Diagnosis:
+    """Hits the user may not read: a finding at the stage that let them in, even when the gold is present."""
+    stage = Stage.FILTER if any(hit.searched for hit in foreign) else Stage.RERANK
+    lines = tuple(
+        f"leak: {hit.id} is in the context, and "
+        + ("the user may not read it" if hit.field is None else f"it violates the filter on {hit.field}")
+        for hit in foreign
+    )
+    failing = result.outcome is Outcome.FAIL and result.stage in STAGES
+    stages = in_order({stage, *result.secondary, *([result.stage] if failing else [])})
+    primary = stages[0] if not failing or Stage.RERANK is not stage else result.stage
+    return result.model_copy(
+        update={
+            "outcome": Outcome.FAIL,
+            "stage": primary,
+            "secondary": tuple(s for s in stages if s is not primary),
+            "severity": Severity.LEAK,
+            "gap": Gap.WRONG_TENANT_HITS if primary is stage and stage is Stage.FILTER else result.gap,
+            "causes": tuple(dict.fromkeys((*result.causes, *(["foreign_hits"] if stage is Stage.FILTER else [])))),
+            "could_be": (),
+            "evidence": (*lines, *result.evidence),
+            "leaks": tuple(hit.id for hit in foreign),
+        }
+    )
