@@ -1,6 +1,7 @@
 """Adds up what the judge did: calls and cost, states of each metric, failures, the 2x2, disagreements with labels."""
 
 from collections import Counter
+from collections.abc import Mapping
 
 from ragaudit.model.diagnosis import Basis
 from ragaudit.model.judgement import Judgement, JudgeState
@@ -66,7 +67,7 @@ class JudgeTally:
             unpriced=self._unpriced,
         )
 
-    def note(self, model: str, mode: str, calibration: str) -> JudgeNote:
+    def note(self, model: str, mode: str, cuts: Mapping[str, float]) -> JudgeNote:
         """What stands behind the judged figures."""
         return JudgeNote(
             model=model,
@@ -77,5 +78,5 @@ class JudgeTally:
             failures=dict(self._failures),
             quadrants=dict(self._quadrants),
             disagreements=tuple(self._disagreements),
-            calibration=calibration,
+            cuts=dict(cuts),
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,9 +15,9 @@ from ragaudit.readers.bundle import Bundle, read_traces
 
 if TYPE_CHECKING:  # an audit without a judge loads none of this
     from ragaudit.judge.client import Client
+    from ragaudit.judge.how import HowToJudge
+    from ragaudit.judge.limits import Limits
     from ragaudit.judge.prompts import PromptSet
-    from ragaudit.judge.protocol import HowToJudge
-    from ragaudit.judge.runner import Limits
     from ragaudit.judge.tape import Tape
 
 
@@ -44,7 +44,8 @@ class Judge:
     limits: Limits
     client: Client | None
     """None = replies come from the tape alone."""
-    calibration: str = "not calibrated"
+    cuts: Mapping[str, float]
+    """Where the 2x2 is cut, by metric."""
 
     def ask(
         self, batch: Sequence[Trace], inventory: Inventory, acl: AclSettings, search: Searchable

@@ -105,7 +105,7 @@ def audit(
             summary = summary.model_copy(
                 update={
                     "cost": judge_tally.cost(),
-                    "judge": judge_tally.note(judge.how.model, judge.how.mode, judge.calibration),
+                    "judge": judge_tally.note(judge.how.model, judge.how.mode, judge.cuts),
                 }
             )
         writer.finish(summary)
@@ -154,6 +154,7 @@ def _summary(
             ragaudit=__version__,
             scope=settings.audit.scope,
             acl_rule=(settings.acl or AclSettings()).rule,
+            acl_everyone=(settings.acl or AclSettings()).everyone,
             seed=settings.audit.seed,
             resamples=settings.audit.resamples,
             gain=settings.audit.gain,

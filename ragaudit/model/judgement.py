@@ -105,6 +105,8 @@ class JudgeCall(Concluded):
     finish_reason: str | None = None
     error: str | None = None
     raw: str | None = None
+    ignored: int = 0
+    """Verdicts in the reply about claims or texts that were not asked about; dropped."""
 
 
 class FoundEvidence(Concluded):
@@ -228,7 +230,7 @@ class FittedCut(Concluded):
     """A cut fitted on labels, None with its reason. `cross_validated` is what it does on items it did not see."""
 
     setting: str
-    """Where it is set in ragaudit.toml, dotted."""
+    """The dotted key that sets it in ragaudit.toml; a name without a dot is no setting."""
     before: float
     fitted: float | None
     balanced_accuracy: float | None = None

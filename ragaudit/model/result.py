@@ -6,6 +6,7 @@ from typing import Any
 from pydantic import Field
 
 from ragaudit.model.diagnosis import Diagnosis
+from ragaudit.model.experiment import Experiment
 from ragaudit.model.record import Concluded
 
 SCHEMA = "ragaudit.audit/1"
@@ -157,6 +158,8 @@ class JudgeNote(Concluded):
     quadrants: dict[str, int] = Field(default_factory=dict)
     disagreements: tuple[Disagreement, ...] = ()
     calibration: str = "not calibrated"
+    cuts: dict[str, float] = Field(default_factory=dict)
+    """The cuts of the 2x2 in force, by metric."""
 
 
 class InputFile(Concluded):
@@ -180,6 +183,8 @@ class RunInfo(Concluded):
     scope: str = "answer"
     judge: dict[str, Any] | None = None
     acl_rule: str = "any"
+    acl_everyone: tuple[str, ...] = ()
+    """Principals that every user holds."""
     seed: int = 0
     resamples: int = 10_000
     gain: str = "linear"
@@ -206,5 +211,6 @@ class Summary(Concluded):
     canary: Canary
     cost: Cost = Cost()
     judge: JudgeNote | None = None
+    experiments: tuple[Experiment, ...] = ()
     set_aside: tuple[str, ...] = ()
     """The first messages about input rows that could not be read."""

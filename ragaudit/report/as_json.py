@@ -100,11 +100,12 @@ def _parts(summary: Summary) -> Iterator[tuple[str, Any]]:
     yield "acl", plain["acl"]
     yield "not_retrieval", plain["not_retrieval"]
     yield "queries", []
-    yield "experiments", []
+    yield "experiments", [e.model_dump(mode="json", by_alias=True) for e in summary.experiments]
     yield "canary", plain["canary"]
     yield "cost", plain["cost"]
     yield "undetermined", summary.undetermined
     yield "delivered_unjudged", summary.delivered_unjudged
+    yield "judge", None if summary.judge is None else summary.judge.model_dump(mode="json")
     yield "set_aside", plain["set_aside"]
 
 

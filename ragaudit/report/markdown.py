@@ -33,6 +33,7 @@ from ragaudit.report.figures import (
 )
 from ragaudit.report.findings_text import by_weight
 from ragaudit.report.funnel import funnel, ranks, standing, unlogged
+from ragaudit.report.judged import judge_sentences, state_rows
 
 TEMPLATE = "report.md.jinja"
 MAX_ROWS = 200
@@ -161,6 +162,10 @@ def _view(
         "more_failing": kept.n_failing - len(kept.failing),
         "worked": None if kept.worked is None else _worked(kept.worked, causes, with_text),
         "metrics": [_estimate_row(name, summary.metrics[name]) for name in in_order(summary.metrics)],
+        "judged": judge_sentences(summary),
+        "quadrants": [] if summary.judge is None else list(summary.judge.quadrants.items()),
+        "states": [] if summary.judge is None else state_rows(summary.judge),
+        "disagreements": [] if summary.judge is None else list(summary.judge.disagreements[:MAX_LISTED]),
         "way": [
             _estimate_row(name, found[name]) | {"list": where}
             for where, found in summary.at.items()

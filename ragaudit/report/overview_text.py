@@ -20,6 +20,7 @@ from ragaudit.report.figures import (
     without_stage,
 )
 from ragaudit.report.findings_text import by_weight, finding_lines
+from ragaudit.report.judged import DANGEROUS, judge_sentences
 from ragaudit.report.layout import WIDTH, flow, heading, pad, wrap
 
 SHOWN = 6
@@ -34,6 +35,7 @@ def summary_text(summary: Summary, width: int = WIDTH) -> str:
         wrap(for_terminal(say.verdict(summary)), width),
         list(_losses(summary, width)),
         list(_metrics(summary, width)),
+        list(_judged(summary, width)),
         list(_way(summary, width)),
         list(_notes(summary, width)),
         list(_findings(summary, width)),
@@ -85,6 +87,22 @@ def _metrics(summary: Summary, width: int) -> Iterator[str]:
             undefined.setdefault(why, []).append(label)
     for why, labels in undefined.items():
         yield from wrap(f"{', '.join(labels)}: {for_terminal(why)}", width, first="  - ", rest="    ")
+
+
+def _judged(summary: Summary, width: int) -> Iterator[str]:
+    note = summary.judge
+    if note is None:
+        return
+    yield heading("The judge", width)
+    for sentence in judge_sentences(summary):
+        yield from wrap(for_terminal(sentence), width, first="  - ", rest="    ")
+    for quadrant, n in note.quadrants.items():
+        yield f"  {'!' if quadrant == DANGEROUS else ' '} {pad(for_terminal(quadrant), 38)} {queries(n)}"
+    for row in note.disagreements[:SHOWN]:
+        line = f"{row.query_id}: labels say {row.labels}; the judge says {row.judge}"
+        yield from wrap(for_terminal(line), width, first="  ? ", rest="    ")
+    if len(note.disagreements) > SHOWN:
+        yield f"  ? and {len(note.disagreements) - SHOWN} more disagreements: `ragaudit judge agree RUN.audit`"
 
 
 def _way(summary: Summary, width: int) -> Iterator[str]:

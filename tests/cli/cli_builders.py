@@ -91,8 +91,8 @@ def stand_in(monkeypatch, findings=(WARNING,), raising=None):
     """Put a small audit in the place of the real one; returns the calls it got."""
     calls = []
 
-    def audit(opened, out, *, limit=None, progress=None):
-        calls.append({"bundle": opened, "out": out, "limit": limit})
+    def audit(opened, out, *, limit=None, judge=None, progress=None):
+        calls.append({"bundle": opened, "out": out, "limit": limit, "judge": judge})
         traces = list(read_traces(opened, limit=limit))
         results = [result(trace.query_id) for trace in traces]
         with AuditWriter(out, key="k") as writer:

@@ -90,25 +90,25 @@ def test_an_interrupted_audit_says_that_it_resumes(here, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("options", [["--judge", "off"], ["--judge", "auto"], []])
-def test_judging_is_off(here, options, monkeypatch, capsys):
-    stand_in(monkeypatch)
-    assert "judge" not in told(["audit", bundle(here / "b"), *options], capsys).err
+def test_without_a_judge_model_nobody_judges(here, monkeypatch, capsys, options):
+    calls = stand_in(monkeypatch)
+    told(["audit", bundle(here / "b"), *options], capsys)
+    assert calls[0]["judge"] is None
 
 
-def test_a_configured_judge_or_a_tape_is_answered_with_a_note(here, monkeypatch, capsys):
-    stand_in(monkeypatch)
-    note = "judge: off. This version cannot judge yet"
-    assert note in told(["audit", bundle(here / "b"), "--tape", "none"], capsys).err
-    (here / "b" / "ragaudit.toml").write_text('[judge]\nmodel = "provider/model"\n')
-    assert note in told(["audit", here / "b"], capsys).err
-    assert note not in told(["audit", here / "b", "--judge", "off"], capsys).err
+def test_the_configured_model_judges_unless_it_is_turned_off_or_another_is_named(here, monkeypatch, capsys):
+    calls = stand_in(monkeypatch)
+    bundle(here / "b")
+    (here / "b" / "ragaudit.toml").write_text('[judge]\nmodel = "provider/model"\ncache = ""\n')
+    for options in ([], ["--judge", "off"], ["--judge", "provider/other"]):
+        told(["audit", here / "b", *options], capsys)
+    models = [call["judge"].how.model if call["judge"] else None for call in calls]
+    assert models == ["provider/model", None, "provider/other"]
 
 
-def test_a_judge_model_is_refused_honestly(here, monkeypatch, capsys):
-    stand_in(monkeypatch)
-    said = told(["audit", bundle(here / "b"), "--judge", "provider/model"], capsys, code=2)
-    assert "--judge provider/model: this version cannot judge yet. Pass --judge off." in said.err
-    assert names(here) == ["b"]
+def test_a_tape_without_any_model_is_refused(here, capsys):
+    said = told(["audit", bundle(here / "b"), "--tape", "none"], capsys, code=2)
+    assert "--tape: no judge model is set. Write [judge] model in ragaudit.toml, or pass --judge." in said.err
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import click
 
+from ragaudit.audit.judging import Judge
 from ragaudit.audit.run import audit
 from ragaudit.cli.bundle_options import PATH, bundle_name, bundle_options, find, opened, quiet_option
+from ragaudit.cli.judging import judge_of
 from ragaudit.cli.streams import Streams
-from ragaudit.errors import ConfigError
 from ragaudit.model.diagnosis import Outcome
 from ragaudit.model.result import Summary
 from ragaudit.readers.bundle import Bundle
@@ -24,7 +25,9 @@ from ragaudit.store import AuditReader
 @click.option(
     "--scope", type=click.Choice(["answer", "retrieval"]), help="retrieval: evidence in the prompt is a pass."
 )
-@click.option("--judge", default="auto", show_default=True, metavar="auto|off|MODEL", help="Not in this version: off.")
+@click.option(
+    "--judge", default="auto", show_default=True, metavar="auto|off|MODEL", help="Who judges what has no labels."
+)
 @click.option("--tape", type=click.Choice(["none", "once", "new", "all"]), help="Where judge replies come from.")
 @click.option("--json", "as_json", is_flag=True, help="The whole audit as JSON instead of the summary.")
 @click.option("--with-text", is_flag=True, help="With --json: the query texts too.")
@@ -50,19 +53,19 @@ def command(
     """
     paths = find(bundle, files)
     run = opened(paths, {"scope": scope})
-    _judge(streams, run, judge, tape)
+    who = judge_of(streams, run, judge, tape)
     out = output or Path(f"{bundle_name(bundle, paths)}.audit")
-    summary = audited(streams, run, out, limit)
+    summary = audited(streams, run, out, limit, who)
     show(streams, out, summary, as_json=as_json, with_text=with_text)
     if not as_json:
         streams.say(f"Wrote {out}. Next: ragaudit report {out}")
 
 
-def audited(streams: Streams, bundle: Bundle, out: Path, limit: int | None) -> Summary:
+def audited(streams: Streams, bundle: Bundle, out: Path, limit: int | None, judge: Judge | None = None) -> Summary:
     """Audit with progress; say what an interruption leaves behind."""
     try:
         with streams.progress("traces", limit) as progress:
-            return audit(bundle, out, limit=limit, progress=progress)
+            return audit(bundle, out, limit=limit, judge=judge, progress=progress)
     except KeyboardInterrupt:
         streams.say(f"What was done is kept in {out}.partial; run the same command again to resume.")
         raise
@@ -88,11 +91,3 @@ def show(
         return
     with AuditReader.open(path) as reader:
         document.write(streams.out, reader.summary(), reader.iter_results(), with_text=with_text)
-
-
-def _judge(streams: Streams, bundle: Bundle, judge: str, tape: str | None) -> None:
-    if judge not in ("auto", "off"):
-        raise ConfigError(f"--judge {judge}: this version cannot judge yet. Pass --judge off.")
-    configured = bundle.settings.judge is not None and bundle.settings.judge.model is not None
-    if tape is not None or (judge == "auto" and configured):
-        streams.say("judge: off. This version cannot judge yet; metrics that need a judge stay undefined.")
