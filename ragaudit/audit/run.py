@@ -9,6 +9,7 @@ from ragaudit import __version__
 from ragaudit.audit.batch import Surroundings, diagnose_batch
 from ragaudit.audit.judge_tally import JudgeTally
 from ragaudit.audit.judging import Judge
+from ragaudit.audit.proposals import experiments_of
 from ragaudit.audit.tally import Tally
 from ragaudit.config import AclSettings, fingerprint
 from ragaudit.diagnosis.patterns import patterns
@@ -101,6 +102,8 @@ def audit(
                     judge_tally.add(result, judgements[result.diagnosis.query_id])
             progress(tally.n)
         summary = _summary(bundle, tally, preflight, findings, print_of_run)
+        proposed = experiments_of(read_traces(bundle, limit=limit), writer.stored, around, summary.metrics)
+        summary = summary.model_copy(update={"experiments": proposed})
         if judge is not None:
             summary = summary.model_copy(
                 update={

@@ -18,9 +18,18 @@ COMMANDS: dict[str, str] = {
     "check": "Preflight: what the data cannot tell, and how to log it.",
     "audit": "Say for every query which stage lost the evidence, with proof.",
     "show": "One query: journey, evidence, diagnosis, what to change.",
+    "next": "The next experiments: one variable each, ranked, with what they would do.",
     "report": "The written report of an audit, as Markdown or JSON.",
+    "judge": "Plan, run and check the LLM judge: price first, then verdicts, then how far to trust them.",
+    "tape": "Recorded judge replies: count, verify, prune, export the cache and cassettes.",
+    "compare": "Compare two runs of the same queries: did the one thing that changed help?",
+    "gate": "Hold a run against the thresholds under [gates].",
+    "baseline": "Freeze a run as a file to compare with; list and show such files.",
+    "experiment": "The journal: plan a change of one variable, start it, finish it with what came out.",
+    "drill": "Break healthy queries on purpose and check that the diagnosis names what was broken.",
     "stages": "The nine stages, and what each may lose.",
     "causes": "Every cause ragaudit can name, and what to change.",
+    "levers": "What an experiment may change, in the order in which it is tried.",
     "metrics": "Every metric: question, formula, when it is undefined.",
 }
 """Name and one line of help, so that `--help` imports no command. A test compares them with the commands."""

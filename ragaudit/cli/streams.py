@@ -19,7 +19,7 @@ class ExitCode(IntEnum):
     DONE = 0
     """Done, whatever was found."""
     FIRED = 1
-    """A gate or an alarm fired. No command of this version has one."""
+    """A gate or an alarm fired."""
     USAGE = 2
     """An option, an argument or ragaudit.toml is wrong. Nothing was written."""
     INPUT = 3

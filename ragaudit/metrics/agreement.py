@@ -26,7 +26,7 @@ SHUFFLES = 20
 NOTHING = "nothing was compared"
 ONE_PAIR = "one pair has no correlation"
 CONSTANT = "one side says the same every time"
-ONE_CLASS = "people gave one class only"
+ONE_CLASS = "all cases are of one class"
 
 
 class Rates(NamedTuple):
@@ -80,8 +80,8 @@ def rates(truth: ArrayLike, said: ArrayLike) -> Rates:
     """
     yes, called = np.asarray(truth, dtype=bool), np.asarray(said, dtype=bool)
     assert yes.shape == called.shape, "pairs"
-    tpr = _share(int((yes & called).sum()), int(yes.sum()), "people said yes to nothing")
-    tnr = _share(int((~yes & ~called).sum()), int((~yes).sum()), "people said no to nothing")
+    tpr = _share(int((yes & called).sum()), int(yes.sum()), "no case is a yes")
+    tnr = _share(int((~yes & ~called).sum()), int((~yes).sum()), "no case is a no")
     if tpr.value is None or tnr.value is None:
         return Rates(_none(ONE_CLASS if len(yes) else NOTHING, len(yes)), tpr, tnr)
     assert tpr.low is not None and tpr.high is not None and tnr.low is not None and tnr.high is not None

@@ -22,9 +22,9 @@ YES = 0.5
 SETTINGS: Mapping[str, str] = {
     "context_recall": "judge.cuts.context_recall",
     "faithfulness": "judge.cuts.faithfulness",
-    "p_supported": "judge.cuts.p_supported",
+    "p_supported": "p_supported",
 }
-"""What has a cut that labels can fit."""
+"""What has a cut that labels can fit, and the key that sets it; a name without a dot is no setting."""
 
 NO_MEAN = frozenset({"abstained", "verdict", "claim", "p_supported"})
 """What is labelled for single claims, or is no metric: it has no mean over queries to correct."""

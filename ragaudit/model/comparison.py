@@ -1,5 +1,6 @@
 """What a frozen run holds, what a comparison of two runs found, and what a gate said."""
 
+import re
 from enum import StrEnum
 from typing import Any, Literal
 
@@ -207,7 +208,7 @@ class FrozenAcl(Concluded):
 class Baseline(Concluded):
     """A run as it was frozen: what it was, how it was measured, and what each query came to."""
 
-    schema_: Literal["ragaudit.baseline/1"] = Field(default=BASELINE_SCHEMA, alias="schema")
+    schema_: Literal["ragaudit.baseline/1"] = Field(default="ragaudit.baseline/1", alias="schema")
     name: str
     run: str
     fingerprint: str
@@ -261,3 +262,17 @@ class GateReport(Concluded):
     def fired(self) -> tuple[GateResult, ...]:
         """The gates that fail the run."""
         return tuple(gate for gate in self.gates if gate.fired)
+
+
+def means(name: str, variable: str) -> bool:
+    """Whether a name means a variable: the variable itself, or a table that holds it, or a key inside it.
+
+    `pipeline.` may be left out, `thresholds[0]` is `thresholds.0`, and `*` stands for an arm, a floor or a side; it
+    cannot stand first, where it would mean everything.
+    """
+    wanted, found = _parts(name), _parts(variable)
+    return wanted[0] != "*" and all(one in ("*", other) for one, other in zip(wanted, found, strict=False))
+
+
+def _parts(variable: str) -> list[str]:
+    return re.sub(r"\[(\d+)\]", r".\1", variable.removeprefix("pipeline.")).split(".")

@@ -8,7 +8,7 @@ def json_line(value: Any, *, sort_keys: bool = False) -> str:
     """Compact JSON that shows letters of every script and escapes what acts instead of showing.
 
     Control and direction characters, separators and characters without a shape would make a line read as something
-    else in a review; they become `\\uXXXX`, which JSON reads back as they were.
+    else in a review; they become JSON escapes, which read back as they were.
     """
     text = json.dumps(value, ensure_ascii=False, sort_keys=sort_keys, allow_nan=False)
     return text if text.isprintable() else "".join(c if c.isprintable() else _escaped(c) for c in text)

@@ -98,8 +98,10 @@ def _agreement(each: Agreement, width: int, against: str) -> Iterator[str]:
         rows.append(("two people: kappa", each.human_kappa))
     if each.human_pearson is not None:
         rows.append(("two people: Pearson", each.human_pearson))
-    for name, figure in rows:
-        yield f"  {name:<24}{_figure(figure)}"
+    if each.n:
+        yield from (f"  {name:<24}{_figure(figure)}" for name, figure in rows)
+    else:
+        yield "  nothing could be compared"
     if each.left_out:
         said = ", ".join(f"{reason.replace('_', ' ')} {n}" for reason, n in each.left_out.items())
         yield from wrap(f"left out: {said}", width, first="  ", rest="    ")

@@ -89,7 +89,7 @@ def test_perfect_rates_keep_a_width():
 def test_one_class_leaves_one_rate():
     found = rates([True, True], [True, False])
     assert found.tpr.value == 0.5
-    assert (found.tnr.value, found.tnr.reason) == (None, "people said no to nothing")
+    assert (found.tnr.value, found.tnr.reason) == (None, "no case is a no")
     assert (found.balanced_accuracy.value, found.balanced_accuracy.reason) == (None, ONE_CLASS)
     assert rates([], []).balanced_accuracy.reason == NOTHING
 

@@ -1,0 +1,253 @@
+"""`ragaudit experiment`: the journal of what was tried, what was expected and what came out."""
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ragaudit.cli.bundle_options import PATH, quiet_option
+from ragaudit.cli.streams import Streams
+from ragaudit.compare.baselines import load_side
+from ragaudit.compare.pairing import compare
+from ragaudit.compare.variables import THRESHOLDS, flat
+from ragaudit.errors import ConfigError, InputError
+from ragaudit.experiments.events import Entry, Planned
+from ragaudit.experiments.journal import DEFAULT, Journal
+from ragaudit.experiments.levers import admits, lever
+from ragaudit.model.comparison import means
+from ragaudit.model.experiment import Basis, Experiment, Lever
+from ragaudit.report.compare_text import compare_text
+from ragaudit.report.journal_text import entry_lines, journal_text
+from ragaudit.store import AuditReader
+
+_JOURNAL = click.option("--journal", type=PATH, default=DEFAULT, show_default=True, metavar="FILE", help="The journal.")
+_JSON = click.option("--json", "as_json", is_flag=True, help="The same as JSON.")
+
+
+@click.group("experiment")
+def command() -> None:
+    """The journal: plan a change of one variable, start it, finish it with what came out. Each takes --json.
+
+    It is kept in experiments.jsonl, one line an event, to be committed.
+    """
+
+
+@command.command("plan")
+@click.argument("audit", type=PATH)
+@click.argument("lever_name", metavar="LEVER")
+@click.option("--to", metavar="VALUE", help="The value, as JSON or as a word; default: as proposed.")
+@click.option(
+    "--variable", metavar="KEY", help="Which arm or floor, when the lever fits several: search.dense.fetch_k."
+)
+@click.option("--hypothesis", metavar="TEXT", help="Why it should help; default: the lever's summary.")
+@_JOURNAL
+@_JSON
+@quiet_option
+@click.pass_obj
+def plan(
+    streams: Streams,
+    audit: Path,
+    lever_name: str,
+    to: str | None,
+    variable: str | None,
+    hypothesis: str | None,
+    journal: Path,
+    as_json: bool,
+) -> None:
+    """Write down a hypothesis: LEVER, its variable and value, and the effect that is expected."""
+    known = lever(lever_name)
+    value = None if to is None else _value(to)
+    if to is not None and not admits(known, value):
+        raise ConfigError(f"--to {to}: lever {known.name} cannot be set to that. `ragaudit levers` says what it takes.")
+    kept = Journal.read(journal)
+    with AuditReader.open(audit) as reader:
+        summary = reader.summary()
+    run = summary.run
+    experiment = _proposed(summary.experiments, known, variable, to, value) or _unpredicted(
+        known, _concrete(known, variable, run.pipeline), run.pipeline, value
+    )
+    for entry in kept.entries:
+        if (entry.plan.variable, entry.plan.after) == (experiment.variable, experiment.after):
+            streams.say(f"The same change stands there as {entry.plan.id} ({_standing(entry)}).")
+    planned = kept.plan(
+        experiment,
+        moves=known.moves,
+        run=run.name,
+        fingerprint=run.fingerprint,
+        at=_now(),
+        audit=str(audit),
+        hypothesis=hypothesis or known.summary,
+    )
+    _show(streams, Entry(plan=planned), as_json)
+    streams.say(f"Wrote {journal}. Next: ragaudit experiment start {planned.id}")
+
+
+@command.command("start")
+@click.argument("experiment_id", metavar="ID")
+@_JOURNAL
+@_JSON
+@quiet_option
+@click.pass_obj
+def start(streams: Streams, experiment_id: str, journal: Path, as_json: bool) -> None:
+    """Note that an experiment runs."""
+    kept = Journal.read(journal)
+    entry = kept.entry(experiment_id)
+    started = kept.start(experiment_id, at=_now())
+    _show(streams, entry.model_copy(update={"started": started}), as_json)
+    streams.say(
+        f"Change only that, run the same queries, audit, then: ragaudit experiment finish {started.id} CAND.audit"
+    )
+
+
+@command.command("finish")
+@click.argument("experiment_id", metavar="ID")
+@click.argument("candidate", type=PATH)
+@click.option("--base", metavar="FILE|NAME", help="The run it was planned on; default: the audit file named then.")
+@click.option("--allow", multiple=True, metavar="VARIABLE", help="Accept this difference too, and note it. Repeatable.")
+@_JOURNAL
+@_JSON
+@quiet_option
+@click.pass_obj
+def finish(
+    streams: Streams,
+    experiment_id: str,
+    candidate: Path,
+    base: str | None,
+    allow: tuple[str, ...],
+    journal: Path,
+    as_json: bool,
+) -> None:
+    """Compare the candidate with the run it was planned on, and note what came out, with the prediction's error."""
+    kept = Journal.read(journal)
+    entry = kept.entry(experiment_id)
+    before, frozen = load_side(_base(entry.plan, base))
+    if before.fingerprint != entry.plan.fingerprint:
+        raise InputError(
+            f"{before.name}: is not the run that {entry.plan.id} was planned on ({entry.plan.run}, "
+            f"{entry.plan.fingerprint}). Pass that one with --base."
+        )
+    after, _ = load_side(str(candidate))
+    found = compare(before, after, allow=allow, planned=entry.plan.variable, frozen=frozen)
+    finished = kept.finish(experiment_id, found, at=_now())
+    if not as_json:
+        streams.text(compare_text(found) + "\n")
+    _show(streams, entry.model_copy(update={"finished": finished}), as_json)
+
+
+@command.command("list")
+@_JOURNAL
+@_JSON
+@quiet_option
+@click.pass_obj
+def list_command(streams: Streams, journal: Path, as_json: bool) -> None:
+    """Every experiment: planned, started, confirmed, refuted, open."""
+    kept = Journal.read(journal)
+    if as_json:
+        streams.json({"schema": "ragaudit.journal/1", "experiments": [_row(entry) for entry in kept.entries]})
+    else:
+        streams.text(journal_text(kept))
+
+
+def _concrete(known: Lever, given: str | None, pipeline: Mapping[str, Any]) -> str:
+    """The lever's variable with its arm or floor filled in, where the configuration has just one."""
+    if given is not None:
+        if not means(known.variable, given):
+            raise ConfigError(f"--variable {given}: lever {known.name} changes {known.variable}. Name one of those.")
+        return f"pipeline.{given.removeprefix('pipeline.')}"
+    if "*" not in known.variable or known.variable.startswith("embedding."):
+        return f"pipeline.{known.variable}"  # both sides of an embedding change together
+    table, _, key = known.variable.partition(".*.")
+    held = pipeline.get(table) or {}
+    places = range(len(held)) if isinstance(held, list) else held
+    names = [f"{table}.{place}.{key}" for place in places]
+    if len(names) != 1:
+        which = f"one of {', '.join(names)}" if names else f"which ({known.variable}): [pipeline] does not say"
+        raise ConfigError(f"lever {known.name}: fits {len(names) or 'no'} keys. Pass --variable with {which}.")
+    return f"pipeline.{names[0]}"
+
+
+def _proposed(
+    experiments: Sequence[Experiment], known: Lever, variable: str | None, to: str | None, value: Any
+) -> Experiment | None:
+    """The audit's own proposal of this change, with its prediction; None when it proposed another value, or none.
+
+    A proposal for any arm or floor is none for the one that is meant.
+    """
+    return next(
+        (
+            each
+            for each in experiments
+            if each.lever == known.name
+            and ("*" not in each.variable or each.variable.startswith("pipeline.embedding."))
+            and (variable is None or each.variable == f"pipeline.{variable.removeprefix('pipeline.')}")
+            and (to is None or (each.basis is Basis.REPLAYED and each.after == value))
+        ),
+        None,
+    )
+
+
+def _unpredicted(known: Lever, variable: str, pipeline: Mapping[str, Any], value: Any) -> Experiment:
+    """The change as it is planned. How much it moves is not known before a run."""
+    return Experiment.model_validate(
+        {
+            "lever": known.name,
+            "variable": variable,
+            "from": _held(variable, pipeline),
+            "to": value,
+            "why": known.summary,
+            "stage": known.stages[0],
+            "basis": Basis.NEEDS_A_RUN,
+            "frozen": known.frozen,
+            "watch": known.watch,
+            "authorisation": known.authorisation,
+        }
+    )
+
+
+def _held(variable: str, pipeline: Mapping[str, Any]) -> Any:
+    """The value that the configuration has now; None when nothing was said."""
+    said = flat(pipeline)
+    floors = said.pop(THRESHOLDS, ())
+    for number, floor in enumerate(floors):
+        said |= flat(floor, f"{THRESHOLDS}.{number}")
+    return next((value for name, value in said.items() if means(variable, name)), None)
+
+
+def _base(planned: Planned, given: str | None) -> str:
+    if given is not None:
+        return given
+    if planned.audit is None or not Path(planned.audit).is_file():
+        raise InputError(
+            f"{planned.audit or planned.run}: the audit it was planned on is not there. "
+            "Pass it, or its baseline, with --base."
+        )
+    return planned.audit
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _standing(entry: Entry) -> str:
+    return entry.status.value if entry.finished is None else entry.finished.outcome.value
+
+
+def _row(entry: Entry) -> dict[str, Any]:
+    return {"status": entry.status.value, **entry.model_dump(mode="json", by_alias=True)}
+
+
+def _show(streams: Streams, entry: Entry, as_json: bool) -> None:
+    if as_json:
+        streams.json({"schema": "ragaudit.experiment/1", **_row(entry)})
+    else:
+        streams.text("\n".join(entry_lines(entry)) + "\n")

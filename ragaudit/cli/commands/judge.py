@@ -1,0 +1,321 @@
+"""`ragaudit judge`: what judging would take, judging, how far the judge agrees with gold ids and with people."""
+
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from ragaudit.audit.judging import samples
+from ragaudit.cli.bundle_options import PATH, bundle_options, find, opened, quiet_option
+from ragaudit.cli.judging import judge_of
+from ragaudit.cli.streams import ExitCode, Streams
+from ragaudit.cli.tape_paths import tape_paths
+from ragaudit.config import JudgeSettings, QuadrantSettings, Settings, load_settings
+from ragaudit.errors import ConfigError, InputError
+from ragaudit.judge.agree import Modes, against_gold, between_modes
+from ragaudit.judge.calibrate import compare, described, read_labels
+from ragaudit.judge.plan import nothing_recorded, recorded
+from ragaudit.judge.plan import plan as worked_out
+from ragaudit.judge.prompts import PromptSet
+from ragaudit.judge.runner import run as run_judge
+from ragaudit.judge.score import NOT_ASKED
+from ragaudit.judge.settings import how_to_judge
+from ragaudit.judge.tape import TapeMode
+from ragaudit.metrics.calibration import agreement, calibrated
+from ragaudit.model.judgement import Agreement, Calibration, Compared, Judgement
+from ragaudit.model.result import QueryResult, Summary
+from ragaudit.report.agreement_text import against_gold_text, calibration_text, modes_text, sentence
+from ragaudit.report.figures import queries
+from ragaudit.report.plan_text import plan_document, plan_text
+from ragaudit.store import AuditReader
+from ragaudit.store.calibration import write_calibration
+
+T = TypeVar("T")
+
+NO_MODEL = "judge.model: no model is set. Name it in the [judge] table of ragaudit.toml, or pass --judge MODEL."
+
+model_option = click.option("--judge", metavar="MODEL", help="The model, as LiteLLM names it; wins over ragaudit.toml.")
+tape_option = click.option(
+    "--tape",
+    type=click.Choice([mode.value for mode in TapeMode]),
+    default=TapeMode.NEW.value,
+    show_default=True,
+    help="none: replay only; once: record only a new tape; new: record what is missing; all: ask everything again.",
+)
+limit_option = click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N traces.")
+
+
+@click.group("judge")
+def command() -> None:
+    """Plan, run and check the LLM judge: price first, then verdicts, then how far to trust them.
+
+    Every subcommand takes --json.
+    """
+
+
+@command.command("plan")
+@bundle_options
+@model_option
+@tape_option
+@limit_option
+@click.option("--json", "as_json", is_flag=True, help="The plan as JSON.")
+@quiet_option
+@click.pass_obj
+def plan(
+    streams: Streams,
+    /,
+    bundle: Path | None,
+    judge: str | None,
+    tape: str,
+    limit: int | None,
+    as_json: bool,
+    **files: Path | None,
+) -> None:
+    """Say what judging BUNDLE would take, and send nothing: calls, tokens, price, and what is on tape already."""
+    run = opened(find(bundle, files), {"judge": judge})
+    settings = _settings(run.settings)
+    lookup = nothing_recorded if tape == TapeMode.ALL else recorded(*tape_paths(settings, run.paths))
+    with streams.progress("samples", limit) as progress:
+        found = worked_out(
+            _counted(samples(run, limit=limit), progress),
+            prompts=PromptSet.load(Path(settings.prompts) if settings.prompts else None),
+            how=how_to_judge(settings),
+            lookup=lookup,
+        )
+    if as_json:
+        streams.json(plan_document(found))
+    else:
+        streams.text(plan_text(found))
+
+
+@command.command("run")
+@bundle_options
+@model_option
+@tape_option
+@limit_option
+@click.option("-o", "--output", type=PATH, metavar="FILE", help="The audit file; default: <bundle>.audit here.")
+@click.option("--json", "as_json", is_flag=True, help="The whole audit as JSON instead of the summary.")
+@quiet_option
+@click.pass_context
+def run(
+    ctx: click.Context,
+    /,
+    bundle: Path | None,
+    judge: str | None,
+    tape: str,
+    limit: int | None,
+    output: Path | None,
+    as_json: bool,
+    **files: Path | None,
+) -> None:
+    """Audit BUNDLE with the judge on: the same as `ragaudit audit --judge MODEL`, and a model must be set."""
+    config = find(bundle, files).config
+    model = judge or _settings(load_settings(config, env=os.environ, flags={})).model
+    if not model:
+        raise ConfigError(
+            "judge.model: no model is set. Name it in the [judge] table of ragaudit.toml, or with --judge."
+        )
+    given = {"judge": model, "tape": tape, "limit": limit, "output": output, "as_json": as_json}
+    from ragaudit.cli.commands.audit import command as audit  # only this subcommand audits
+
+    ctx.invoke(audit, bundle=bundle, **given, **files)
+
+
+@command.command("agree")
+@click.argument("audit", type=PATH)
+@click.option("--modes", type=PATH, metavar="BUNDLE", help="Judge BUNDLE in both modes, and compare those instead.")
+@model_option
+@tape_option
+@limit_option
+@click.option("--json", "as_json", is_flag=True, help="The figures and every difference as JSON.")
+@quiet_option
+@click.pass_context
+def agree(
+    ctx: click.Context,
+    audit: Path,
+    modes: Path | None,
+    judge: str | None,
+    tape: str,
+    limit: int | None,
+    as_json: bool,
+) -> None:
+    """Compare the judge with gold ids, and list what they see differently for review.
+
+    Neither is averaged away: labels are seldom complete, and a judge errs. With --modes BUNDLE, the queries that AUDIT
+    judged are judged in matrix mode and one claim at a time, from the tape or by the model, and the two are compared.
+    """
+    streams: Streams = ctx.obj
+    with AuditReader.open(audit) as reader:
+        summary = reader.summary()
+        _refuse_unjudged(reader)
+        if modes is None:
+            found = against_gold(_rows(reader))
+        else:
+            wanted = {judgement.query_id for judgement in reader.iter_judgements()}
+    if modes is not None:
+        both, unasked = _in_both_modes(streams, modes, wanted, judge, tape, limit)
+        figures = _agreements(both.compared, {}, summary)
+        if as_json:
+            streams.json(_document(summary, "matrix mode", both.queries, figures, both.differing))
+        else:
+            streams.text(modes_text(both, figures))
+        if unasked:
+            streams.complain(f"judge: the budget did not reach {queries(unasked)}. Raise max_cost or overall_timeout.")
+            ctx.exit(ExitCode.JUDGE)
+        return
+    figures = _agreements((found.chunks, found.recall), {}, summary)
+    if as_json:
+        streams.json(_document(summary, "gold ids", found.queries, figures, found.differences))
+    else:
+        streams.text(against_gold_text(found, figures))
+
+
+@command.command("calibrate")
+@click.argument("audit", type=PATH)
+@click.argument("labels", type=PATH)
+@click.option("--write", is_flag=True, help="Keep the result in the audit file, where the report finds it.")
+@click.option("--json", "as_json", is_flag=True, help="The calibration as JSON.")
+@quiet_option
+@click.pass_obj
+def calibrate(streams: Streams, audit: Path, labels: Path, write: bool, as_json: bool) -> None:
+    """Measure the judge against people's LABELS, fit the cuts, correct the means.
+
+    LABELS has one JSON object a line: {"query_id": "q-1", "metric": "faithfulness", "label": 1}, or a verdict:
+    {"query_id": "q-1", "claim": "r1", "chunk_id": "c4", "label": "supported"}. `annotator` is optional. The labelled
+    queries should be a random sample of the run.
+    """
+    read = read_labels(labels)
+    with AuditReader.open(audit) as reader:
+        summary = reader.summary()
+        _refuse_unjudged(reader)
+        prompts: set[str] = set()
+        compared, unmatched = compare(read, _judged(reader, prompts))
+    found = calibrated(
+        described(read, model=_model(summary), prompts=prompts, unmatched=unmatched),
+        compared,
+        _cuts(summary),
+        seed=summary.run.seed,
+        resamples=summary.run.resamples,
+    )
+    if write:
+        _keep(audit, summary, found)
+    if as_json:
+        streams.json({"schema": "ragaudit.calibration/1", **found.model_dump(mode="json")})
+    else:
+        streams.text(calibration_text(found))
+        _advise(streams, audit, labels, found, written=write)
+
+
+def _rows(reader: AuditReader) -> Iterator[tuple[QueryResult, Judgement | None, frozenset[str]]]:
+    """Each query with what the judge said and the ids of what was packed."""
+    for result in reader.iter_results():
+        query_id = result.diagnosis.query_id
+        trace = reader.trace(query_id)
+        packed = frozenset((*(trace.final_context_ids or ()), *(trace.prompt_ids or ())) if trace else ())
+        yield result, reader.judgement(query_id), packed
+
+
+def _refuse_unjudged(reader: AuditReader) -> None:
+    if next(reader.iter_judgements(), None) is None:
+        raise InputError(f"{reader.path}: no query was judged. Run `ragaudit judge run BUNDLE -o {reader.path.name}`.")
+
+
+def _judged(reader: AuditReader, prompts: set[str]) -> Iterator[tuple[Judgement, frozenset[str]]]:
+    """The judgements, noting in passing which prompts asked."""
+    for _, judgement, packed in _rows(reader):
+        if judgement is not None:
+            prompts.update(call.prompt for call in judgement.calls)
+            yield judgement, packed
+
+
+def _agreements(compared: Iterable[Compared], cuts: Mapping[str, float], summary: Summary) -> tuple[Agreement, ...]:
+    run = summary.run
+    return tuple(
+        agreement(each, cut=cuts.get(each.about, 0.5), seed=run.seed, resamples=run.resamples) for each in compared
+    )
+
+
+def _model(summary: Summary) -> str | None:
+    return None if summary.judge is None else summary.judge.model
+
+
+def _cuts(summary: Summary) -> dict[str, float]:
+    """The cuts in force when the run was audited."""
+    given = {} if summary.judge is None else summary.judge.cuts
+    return QuadrantSettings().model_dump() | given
+
+
+def _keep(audit: Path, summary: Summary, found: Calibration) -> None:
+    note = summary.judge
+    if note is not None:
+        summary = summary.model_copy(update={"judge": note.model_copy(update={"calibration": sentence(found)})})
+    write_calibration(audit, found, summary)
+
+
+def _advise(streams: Streams, audit: Path, labels: Path, found: Calibration, *, written: bool) -> None:
+    lines = [
+        f"{cut.setting.rpartition('.')[2]} = {cut.fitted:.6g}"
+        for cut in found.cuts
+        if cut.fitted is not None and "." in cut.setting
+    ]
+    if lines:
+        streams.say("\n".join(["To use these cuts, write in ragaudit.toml and audit again:", "[judge.cuts]", *lines]))
+    if written:
+        streams.say(f"Wrote it into {audit}. Next: ragaudit report {audit}")
+    else:
+        streams.say(f"Nothing was written. To keep it: ragaudit judge calibrate {audit} {labels} --write")
+
+
+def _document(
+    summary: Summary, against: str, n: int, figures: Iterable[Agreement], differences: Iterable[Any]
+) -> dict[str, Any]:
+    return {
+        "schema": "ragaudit.judge_agreement/1",
+        "model": _model(summary),
+        "against": against,
+        "queries": n,
+        "agreements": [each.model_dump(mode="json") for each in figures],
+        "differences": [asdict(each) for each in differences],
+    }
+
+
+def _in_both_modes(
+    streams: Streams, folder: Path, wanted: Collection[str], model: str | None, mode: str, limit: int | None
+) -> tuple[Modes, int]:
+    """Judge the samples twice; how many queries were not asked about to the end."""
+    bundle = opened(find(folder, {}), {})
+    who = judge_of(streams, bundle, model or "auto", mode)
+    if who is None:
+        raise ConfigError(NO_MODEL)
+    said: list[list[Judgement]] = []
+    with who.tape:
+        for each in ("matrix", "per_claim"):
+            judged = run_judge(
+                (sample for sample in samples(bundle, limit=limit) if sample.query_id in wanted),
+                prompts=who.prompts,
+                how=who.how.model_copy(update={"mode": each}),
+                tape=who.tape,
+                client=who.client,
+                limits=who.limits,
+            )
+            with streams.progress(f"queries judged ({each.replace('_', ' ')})", limit) as progress:
+                said.append(list(_counted(judged, progress)))
+    unasked = {
+        judgement.query_id
+        for judgement in said[0] + said[1]
+        if any((call.error or "").startswith(NOT_ASKED) for call in judgement.calls)
+    }
+    return between_modes(zip(*said, strict=True)), len(unasked)
+
+
+def _counted(items: Iterable[T], progress: Callable[[int], None]) -> Iterator[T]:
+    for n, item in enumerate(items, start=1):
+        yield item
+        progress(n)
+
+
+def _settings(settings: Settings) -> JudgeSettings:
+    return settings.judge or JudgeSettings()

@@ -1,0 +1,103 @@
+"""From an audit file to a frozen run: what must be equal to compare, and what each query came to."""
+
+import json
+from collections.abc import Iterable, Mapping
+from hashlib import blake2b
+from typing import Any
+
+from ragaudit.compare.variables import flat
+from ragaudit.errors import AuditFileError
+from ragaudit.model.comparison import Baseline, FrozenAcl, FrozenJudge, FrozenQuery
+from ragaudit.model.result import QueryResult, Summary
+from ragaudit.model.trace import Trace
+from ragaudit.store import AuditReader
+
+JUDGE_OFF = "judge off"
+
+
+def freeze(reader: AuditReader, name: str | None = None) -> Baseline:
+    """Everything of a run that a comparison needs, without any text.
+
+    Args:
+        reader: The open audit.
+        name: What the baseline is called; default: the run's name.
+    """
+    summary = reader.summary()
+    run = summary.run
+    queries = sorted((_frozen(result, reader) for result in reader.iter_results()), key=lambda query: query.query_id)
+    return Baseline.model_validate(
+        {
+            "name": name or run.name,
+            "run": run.name,
+            "fingerprint": run.fingerprint,
+            "ragaudit": run.ragaudit,
+            "pipeline": run.pipeline,
+            "k_final": run.k_final,
+            "acl": FrozenAcl(rule=run.acl_rule, everyone=tuple(sorted(run.acl_everyone))),
+            "gold_version": gold_version(queries),
+            "judge": _judge(summary),
+            "scope": run.scope,
+            "gain": run.gain,
+            "seed": run.seed,
+            "resamples": run.resamples,
+            "inputs": {file: entry.sha256 for file, entry in run.inputs.items()},
+            "outcomes": summary.outcomes,
+            "stages": summary.stages,
+            "metrics": {metric: estimate for metric, estimate in summary.metrics.items() if estimate.n},
+            "queries": queries,
+        }
+    )
+
+
+def gold_version(queries: Iterable[FrozenQuery]) -> str:
+    """Names the labels of a run: query ids with their gold ids, grades and mode."""
+    return _digest(sorted((query.query_id, query.gold) for query in queries))
+
+
+def gold_digest(trace: Trace) -> str:
+    """Names the labels of one query: gold ids with grades, which of them are needed, which are doubted."""
+    return _digest(
+        {
+            "gold": sorted((gold.id, gold.grade, bool(gold.suspect)) for gold in trace.gold),
+            "groups": sorted(sorted(group) for group in trace.gold_groups or ()),
+            "mode": trace.gold_mode.value,
+            "labelled": trace.gold_labelled,
+            "answerable": trace.answerable,
+        }
+    )
+
+
+def _frozen(result: QueryResult, reader: AuditReader) -> FrozenQuery:
+    diagnosis = result.diagnosis
+    trace = reader.trace(diagnosis.query_id)
+    if trace is None:
+        raise AuditFileError(f"{reader.path}: damaged: a result has no trace. Run `ragaudit audit BUNDLE` again.")
+    barred = sorted(gold.id for gold in diagnosis.gold if gold.eligible is False)
+    return FrozenQuery(
+        query_id=diagnosis.query_id,
+        outcome=diagnosis.outcome,
+        stage=diagnosis.stage,
+        delivered=diagnosis.delivered,
+        k=result.k_final,
+        gold=gold_digest(trace),
+        access=_digest([None if trace.user_acl is None else sorted(trace.user_acl), barred]),
+        metrics={metric: value for metric, value in result.metrics.items() if value is not None},
+        undefined={metric: why for metric, why in result.undefined.items() if why != JUDGE_OFF},
+        leaks=diagnosis.leaks,
+        slices=result.slices,
+        config=_departures(trace.config),
+    )
+
+
+def _departures(config: Mapping[str, Any] | None) -> dict[str, Any]:
+    return flat(json.loads(json.dumps(config or {}, default=str)))
+
+
+def _judge(summary: Summary) -> FrozenJudge | None:
+    note = summary.judge
+    return None if note is None else FrozenJudge(model=note.model, mode=note.mode, prompts=note.prompts)
+
+
+def _digest(value: Any) -> str:
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return "b2:" + blake2b(text.encode("ascii"), digest_size=6).hexdigest()
