@@ -55,6 +55,41 @@ class JudgeSettings(Observed):
     """The judge; keys that ragaudit does not know are kept."""
 
     model: str | None = None
+    """As LiteLLM names it: provider/name."""
+    api_base: str | None = None
+    """Endpoint, when it is not the provider's own. Keys come from the environment."""
+    mode: Literal["matrix", "per_claim"] = "matrix"
+    """`per_claim` for small models: one claim a call."""
+    parameters: dict[str, Any] = Field(default_factory=dict)
+    """Sent with each request; temperature 0 and a limit on the reply's tokens unless said here."""
+    structured: Annotated[bool, Strict()] | None = None
+    """Send the JSON schema of the reply: always, never, or None = where the model offers it."""
+    max_texts: Annotated[_Int, Field(ge=1)] | None = None
+    """Texts in one call of mode `per_claim`; 1 = each claim against each text alone, for very small models."""
+    p_cut: Annotated[float, Field(gt=0, lt=1)] | None = None
+    """A verdict counts as supported from this P(supported) on; fitted by `ragaudit judge calibrate`."""
+    logprobs: Annotated[bool, Strict()] = False
+    """Ask for token probabilities, from which P(supported) is read in mode `per_claim`."""
+    concurrency: Annotated[_Int, Field(ge=1, le=64)] = 16
+    """Calls in flight at most."""
+    rpm: Annotated[float, Field(gt=0)] | None = None
+    """Requests a minute."""
+    tpm: Annotated[float, Field(gt=0)] | None = None
+    """Tokens a minute, in and out."""
+    max_cost: Annotated[float, Field(ge=0)] | None = None
+    """US dollars for a run."""
+    call_timeout: Annotated[float, Field(gt=0)] = 120.0
+    """Seconds for one try of one call."""
+    overall_timeout: Annotated[float, Field(gt=0)] | None = None
+    """Seconds for a run."""
+    attempts: Annotated[_Int, Field(ge=1, le=20)] = 5
+    """Tries of a call whose failure may pass."""
+    cassette: str | None = None
+    """File of recorded replies, to be committed; relative to ragaudit.toml."""
+    cache: str | None = ".ragaudit/judge"
+    """Folder of the replies that this machine remembers, relative to the working directory; "" = none."""
+    prompts: str | None = None
+    """Folder with prompts that replace the shipped ones of the same name."""
     cuts: QuadrantSettings = QuadrantSettings()
 
 
@@ -332,7 +367,24 @@ everyone = []                         # principals that every user holds without
 
 # The model that judges where gold ids are missing. Nothing is sent anywhere without it.
 # [judge]
-# model = "provider/model"
+# model = "provider/model"            # as LiteLLM names it; the API key comes from the environment, never from here
+# api_base = "http://localhost:8000/v1"   # an endpoint of your own, e.g. a local server: model = "openai/its-name"
+# mode = "matrix"                     # two calls a query; "per_claim" for small models: one claim a call
+# parameters = { seed = 1 }           # sent with each request; temperature is 0 unless it stands here
+# structured = true                   # always send the reply's JSON schema; default: where the model offers it
+# max_texts = 1                       # texts a call in "per_claim"; 1 for very small models
+# p_cut = 0.5                         # supported from this P(supported) on; needs logprobs
+# logprobs = false                    # ask for token probabilities ("per_claim" only)
+# concurrency = 16                    # calls in flight at most, up to 64; fewer by itself after a "too many requests"
+# rpm = 500                           # requests a minute; default: no limit
+# tpm = 200000                        # tokens a minute, in and out; default: no limit
+# max_cost = 5.0                      # US dollars a run; what is left over then is unmeasured, not guessed
+# call_timeout = 120.0                # seconds for one try of one call
+# overall_timeout = 3600.0            # seconds for a run
+# attempts = 5                        # tries of a call, when waiting may help
+# cassette = "cassettes/judge.jsonl"  # recorded replies to commit, so that others replay them without a key
+# cache = ".ragaudit/judge"           # folder of the replies that this machine remembers; "" = none
+# prompts = "prompts"                 # your own prompts, by name in place of the shipped ones
 # [judge.cuts]                        # where the 2x2 of context recall and faithfulness is cut
 # context_recall = 0.5
 # faithfulness = 0.7

@@ -1,7 +1,7 @@
 """Where the judge and gold ids differ, and where two ways of judging differ: pairs to measure, and a list to review."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -68,8 +68,8 @@ class Modes:
     differing: tuple[DifferentVerdict, ...]
 
 
-def against_gold(rows: Iterable[tuple[QueryResult, Judgement | None]]) -> AgainstGold:
-    """Compare the judge with gold ids, query by query.
+def against_gold(rows: Iterable[tuple[QueryResult, Judgement | None, Collection[str]]]) -> AgainstGold:
+    """Compare the judge with gold ids, query by query: (result, judgement, ids of the packed chunks).
 
     Labels are seldom complete: a chunk that only the judge calls evidence may be gold that nobody labelled, which is
     why both kinds of difference are listed and none is averaged away. Only labelled gold counts, never proxy gold.
@@ -80,13 +80,13 @@ def against_gold(rows: Iterable[tuple[QueryResult, Judgement | None]]) -> Agains
     no_recall: Counter[str] = Counter()
     listed: list[Difference] = []
     queries = 0
-    for result, judgement in rows:
+    for result, judgement, packed in rows:
         gold = _gold(result)
         reason = NO_GOLD if not gold else NOT_JUDGED if judgement is None else None
         if reason is not None or judgement is None:
             left_out[reason or NOT_JUDGED] += 1
             continue
-        supports = _supports(judgement)
+        supports = _supports(judgement, packed)
         hidden = [each for each in gold.values() if _packed(each) and each.id not in supports]
         if hidden and supports:
             left_out[ANOTHER_ID] += 1
@@ -167,21 +167,19 @@ def _packed(gold: GoldDiagnosis) -> bool:
     return any(step.checkpoint in seen and step.state is State.PRESENT for step in gold.journey)
 
 
-def _supports(judgement: Judgement) -> dict[str, tuple[str, ...] | None]:
+def _supports(judgement: Judgement, packed: Collection[str]) -> dict[str, tuple[str, ...] | None]:
     """For each packed chunk the reference claims it supports; None = some verdict is missing and none supports."""
     reference = {claim.id for claim in judgement.claims if claim.side is Side.REFERENCE}
     found: dict[str, list[Verdict | None]] = {}
     claims: dict[str, list[str]] = {}
     for cell in judgement.cells:
-        if cell.claim_id in reference and not cell.chunk_id.startswith("@"):
+        if cell.claim_id in reference and cell.chunk_id in packed:
             found.setdefault(cell.chunk_id, []).append(cell.verdict)
             if cell.verdict is Verdict.SUPPORTED:
                 claims.setdefault(cell.chunk_id, []).append(cell.claim_id)
-    outside = {found.chunk_id for found in judgement.found}
     return {
         chunk_id: tuple(claims[chunk_id]) if chunk_id in claims else None if None in verdicts else ()
         for chunk_id, verdicts in found.items()
-        if chunk_id not in outside
     }
 
 

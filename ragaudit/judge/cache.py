@@ -4,9 +4,10 @@ diskcache unpickles values and keys whose row says so, also under its JSONDisk (
 the files that a row names. Our Disk knows one kind of row, text in the database itself, and refuses every other.
 """
 
+import json
 import sqlite3
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
@@ -16,7 +17,7 @@ import msgspec
 from diskcache.core import DBNAME, DEFAULT_SETTINGS, METADATA, MODE_RAW
 
 from ragaudit.errors import InputError
-from ragaudit.judge.recording import as_json, asked, read_reply, reply_fields, request_key
+from ragaudit.judge.recording import asked, read_reply, reply_fields, request_key
 from ragaudit.model.judgement import Reply, Request
 
 LOCK_SECONDS = 60
@@ -90,6 +91,9 @@ class ReplyCache:
             if not records:
                 return cls(folder, _ReadOnly(database))
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not database.exists():
+                # It holds the texts of chunks and answers: not for others to read, and not to be committed.
+                (folder / ".gitignore").write_text("*\n", encoding="utf-8")
             return cls(
                 folder,
                 diskcache.Cache(
@@ -125,7 +129,7 @@ class ReplyCache:
         if self._rows is None or isinstance(self._rows, _ReadOnly):
             raise AssertionError("a cache that was opened to read is not written")
         key = key or request_key(request)
-        text = f"{as_json(reply_fields(reply))}\n{as_json(asked(request))}"
+        text = f"{_compact(reply_fields(reply))}\n{_compact(asked(request))}"
         with _explained(self.folder):
             self._rows.set(key, _checksum(key, text) + text)
 
@@ -138,6 +142,16 @@ class ReplyCache:
                 reply = read_reply(answer)
                 if reply is not None:
                     yield key, msgspec.json.decode(question, type=dict[str, Any]), reply
+
+    def keep_only(self, keys: Collection[str]) -> int:
+        """Drop the rows under all other keys; returns how many were dropped."""
+        if self._rows is None or isinstance(self._rows, _ReadOnly):
+            raise AssertionError("a cache that was opened to read is not written")
+        dropped = [key for key in self._keys() if key not in keys]
+        with _explained(self.folder):
+            for key in dropped:
+                self._rows.delete(key)
+        return len(dropped)
 
     def release(self) -> None:
         """Close this thread's connection; other threads keep theirs."""
@@ -173,7 +187,10 @@ class _ReadOnly:
 
     def get(self, key: str) -> str | None:
         found = self._run("SELECT mode, filename, value FROM Cache WHERE key = ? AND raw = 1", (key,)).fetchone()
-        return None if found is None else self._disk.fetch(*found, read=False)
+        if found is None:
+            return None
+        mode, filename, value = found
+        return self._disk.fetch(mode, filename, value, False)
 
     def iterkeys(self) -> Iterator[str]:
         for key, raw in self._run("SELECT key, raw FROM Cache ORDER BY key"):
@@ -213,6 +230,13 @@ def _inspect(database: Path) -> None:
         raise ForeignRowError(
             f"{database}: is not a reply cache of ragaudit (it holds {strange[0][:60]!r}). Choose another folder."
         )
+
+
+def _compact(value: Any) -> str:
+    try:
+        return msgspec.json.encode(value).decode()
+    except UnicodeEncodeError:  # half a surrogate pair
+        return json.dumps(value)
 
 
 _TABLES = ("Cache", "Settings", "sqlite_sequence", "sqlite_stat1")

@@ -3,24 +3,16 @@
 import hashlib
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 from ragaudit.errors import InputError
+from ragaudit.judge.score import METRICS
 from ragaudit.model.judgement import Calibration, Cell, Compared, Judgement, JudgeState, Verdict
 
-METRICS = (
-    "context_recall",
-    "context_precision",
-    "context_relevance",
-    "faithfulness",
-    "hallucination",
-    "utilisation",
-    "answer_recall",
-)
 ABSTAINED = "abstained"
 VERDICT, CLAIM, PROBABILITY = "verdict", "claim", "p_supported"
 
@@ -87,10 +79,14 @@ def read_labels(path: Path) -> Labels:
     return Labels(path.name, "sha256:" + hashlib.sha256(content).hexdigest(), labels)
 
 
-def compare(labels: Labels, judgements: Iterable[Judgement]) -> tuple[tuple[Compared, ...], int]:
+def compare(labels: Labels, judged: Iterable[tuple[Judgement, Collection[str]]]) -> tuple[tuple[Compared, ...], int]:
     """Lay labels beside judgements, each thing in its own `Compared`, and count the labels about nothing that is there.
 
     Several people's numbers of one item are averaged; of their verdicts the most frequent counts, a tie is left out.
+
+    Args:
+        labels: What people said.
+        judged: Each judgement with the ids of the chunks that were packed.
 
     Raises:
         InputError: No label is about anything in the judgements.
@@ -101,9 +97,9 @@ def compare(labels: Labels, judgements: Iterable[Judgement]) -> tuple[tuple[Comp
     found: dict[str, _Gathered] = defaultdict(_Gathered)
     wanted = {label.about for label in labels.labels}
     matched = 0
-    for judgement in judgements:
+    for judgement, packed in judged:
         own = by_query.get(judgement.query_id, [])
-        matched += _gather(own, judgement, found)
+        matched += _gather(own, judgement, packed, found)
         for metric in wanted.intersection(METRICS) - {label.about for label in own}:
             value, reason = _metric(judgement, metric)
             if reason is None and value is not None:
@@ -155,9 +151,11 @@ class _Gathered:
         )
 
 
-def _gather(labels: Sequence[Label], judgement: Judgement, found: Mapping[str, _Gathered]) -> int:
+def _gather(
+    labels: Sequence[Label], judgement: Judgement, packed: Collection[str], found: Mapping[str, _Gathered]
+) -> int:
     """Add one query's labels; how many of them are about something that is there."""
-    ids = {claim.id for claim in judgement.claims}
+    ids = {claim.id for claim in judgement.claims} | {cell.claim_id for cell in judgement.cells}
     by_text = {claim.text: claim.id for claim in judgement.claims}
     items: dict[tuple[str, str | None, str | None], list[Label]] = defaultdict(list)
     for label in labels:
@@ -172,7 +170,7 @@ def _gather(labels: Sequence[Label], judgement: Judgement, found: Mapping[str, _
             cells = [cell for cell in judgement.cells if cell.claim_id == claim]
             if chunk_id is not None and all(cell.chunk_id != chunk_id for cell in cells):
                 continue
-            verdict, reason = _of_chunk(cells, chunk_id) if chunk_id is not None else _of_all(cells)
+            verdict, reason = _of_chunk(cells, chunk_id) if chunk_id is not None else _of_all(cells, packed)
             word = _add_verdict(found[about], said, verdict, reason)
             cell = next((cell for cell in cells if cell.chunk_id == chunk_id), None)
             if word is not None and cell is not None and cell.p_supported is not None:
@@ -231,9 +229,9 @@ def _of_chunk(cells: Sequence[Cell], chunk_id: str) -> tuple[Verdict | None, str
     return cell.verdict, "unscored"
 
 
-def _of_all(cells: Sequence[Cell]) -> tuple[Verdict | None, str | None]:
+def _of_all(cells: Sequence[Cell], packed: Collection[str]) -> tuple[Verdict | None, str | None]:
     """A claim against everything packed: one chunk that supports it is enough, then one that contradicts it."""
-    verdicts = [cell.verdict for cell in cells if not cell.chunk_id.startswith("@")]
+    verdicts = [cell.verdict for cell in cells if cell.chunk_id in packed]
     if Verdict.SUPPORTED in verdicts:
         return Verdict.SUPPORTED, None
     if None in verdicts:

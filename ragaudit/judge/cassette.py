@@ -7,7 +7,7 @@ lock on the folder, so that several processes may record into one cassette.
 
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,7 +36,7 @@ class _Line(msgspec.Struct):
 
 @dataclass(frozen=True)
 class Merged:
-    """What a merge did: replies that were new, replies that were there, and keys with another reply (first one kept)."""
+    """What a merge did: replies that were new or there already, and keys with another reply (first one kept)."""
 
     added: int
     same: int
@@ -136,6 +136,20 @@ def merge(into: Path, others: Iterable[Path]) -> Merged:
     with _locked(into.parent):
         _write(into, lines)
     return Merged(added, same, tuple(conflicts))
+
+
+def keep_only(path: Path, keys: Collection[str]) -> int:
+    """Drop the replies under all other keys, in one atomic step; returns how many were dropped.
+
+    Raises:
+        InputError: The file is damaged, of another format, or cannot be written.
+    """
+    with _locked(path.parent):
+        lines = _read(path)[0]
+        kept = {key: line for key, line in lines.items() if key in keys}
+        if len(kept) < len(lines):
+            _write(path, kept)
+    return len(lines) - len(kept)
 
 
 def problems(path: Path) -> tuple[str, ...]:

@@ -5,9 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from pydantic import TypeAdapter
+
 from ragaudit.judge.fence import fenced, one_line, shown
 from ragaudit.judge.how import HowToJudge, closed, request
-from ragaudit.judge.parse import read_json
+from ragaudit.judge.parse import Unreadable, read_json
 from ragaudit.judge.prompts import PromptSet
 from ragaudit.judge.quotes import is_quoted_from
 from ragaudit.model.judgement import Claim, JudgeSample, Request, Side
@@ -15,14 +17,16 @@ from ragaudit.model.judgement import Claim, JudgeSample, Request, Side
 MOST_CLAIMS = 100
 """Of one text; a reply with more is a model that does not stop."""
 _CLAIM_CHARS = 2_000
+_WORDS = re.compile(r"[^\W_]")
+_CLAIMS = TypeAdapter(tuple[Claim, ...])
 _LETTERS = {Side.REFERENCE: "r", Side.ANSWER: "a"}
-_BREAK = re.compile(r"(?<=[.!?。！？؟।\n])\s*|\s+")
+_BREAKS = (re.compile(r"\n\s*"), re.compile(r"[.!?؟।]\s+|[。！？]\s*"), re.compile(r"\s+"))
 _SHORTEST = 200
 """A text that is shorter is not halved when the reply about it was cut off."""
 
 
 class Draft(NamedTuple):
-    """A claim as the model wrote it, before it has an id."""
+    """A claim as the model wrote it, before it has an id. `text` is one line that may stand between marks."""
 
     text: str
     quote: str | None
@@ -49,22 +53,24 @@ def claims_request(
     how: HowToJudge, prompts: PromptSet, sample: JudgeSample, parts: Sequence[Part], *, key: str
 ) -> Request:
     """Ask for the claims of one text, or of a reference and an answer at once."""
-    item = closed({"quote": {"type": "string"}, "claim": {"type": "string"}})
-    properties: dict[str, Any] = {
-        part.side.value: {"type": "array", "items": item} for part in parts
-    }
-    if any(part.side is Side.ANSWER for part in parts):
-        properties["abstained"] = {"type": "boolean"}
     return request(
         how,
         prompts,
         "claims",
         purpose="claims",
-        schema=closed(properties),
+        schema=_schema(tuple(part.side for part in parts)),
         key=key,
         question=fenced("question", shown(sample.query), key),
         texts="\n".join(fenced(part.side.value, shown(part.text), key) for part in parts),
     )
+
+
+def _schema(sides: tuple[Side, ...]) -> dict[str, Any]:
+    item = closed({"quote": {"type": "string"}, "claim": {"type": "string"}})
+    properties: dict[str, Any] = {side.value: {"type": "array", "items": item} for side in sides}
+    if Side.ANSWER in sides:
+        properties["abstained"] = {"type": "boolean"}
+    return closed(properties)
 
 
 def read_claims(text: str, parts: Sequence[Part], *, may_abstain: bool) -> ClaimsRead | str:
@@ -78,12 +84,12 @@ def read_claims(text: str, parts: Sequence[Part], *, may_abstain: bool) -> Claim
         may_abstain: False when it is known that the answer is one, whatever the judge thinks.
     """
     sides = [part.side for part in parts]
-    read = read_json(text, lambda value: _fits(value, sides))
-    if not hasattr(read, "value"):
+    read = read_json(text, lambda value: _lists(value, sides))
+    if isinstance(read, Unreadable):
         return read.problem
     if not read.complete:
         return "it ends in the middle"
-    said = read.value if isinstance(read.value, dict) else {sides[0].value: read.value}
+    said = read.value
     abstained = may_abstain and said.get("abstained") is True and Side.ANSWER in sides
     drafts: dict[Side, tuple[Draft, ...]] = {}
     problems: dict[Side, str] = {}
@@ -91,7 +97,7 @@ def read_claims(text: str, parts: Sequence[Part], *, may_abstain: bool) -> Claim
         if abstained and part.side is Side.ANSWER:
             drafts[part.side] = ()
             continue
-        found = _drafts(said.get(part.side.value), part.side)
+        found = _drafts(said.get(part.side.value), part)
         if isinstance(found, str):
             problems[part.side] = found
         elif not found and not part.path:
@@ -103,22 +109,21 @@ def read_claims(text: str, parts: Sequence[Part], *, may_abstain: bool) -> Claim
 
 def numbered(side: Side, drafts: Iterable[Draft], text: str) -> tuple[Claim, ...]:
     """The claims with our ids, in order; a claim that is said twice counts once."""
-    claims: list[Claim] = []
-    seen: set[str] = set()
+    distinct: dict[str, Draft] = {}
     for draft in drafts:
-        if (folded := draft.text.casefold()) in seen:
-            continue
-        seen.add(folded)
-        claims.append(
-            Claim(
-                id=f"{_LETTERS[side]}{len(claims) + 1}",
-                side=side,
-                text=draft.text,
-                quote=draft.quote,
-                quote_found=draft.quote is not None and is_quoted_from(draft.quote, text),
-            )
-        )
-    return tuple(claims)
+        distinct.setdefault(draft.text.casefold(), draft)
+    return _CLAIMS.validate_python(
+        [
+            {
+                "id": f"{_LETTERS[side]}{place}",
+                "side": side,
+                "text": draft.text,
+                "quote": draft.quote,
+                "quote_found": draft.quote is not None and is_quoted_from(draft.quote, text),
+            }
+            for place, draft in enumerate(distinct.values(), start=1)
+        ]
+    )
 
 
 def halved(part: Part) -> tuple[Part, Part] | None:
@@ -129,22 +134,25 @@ def halved(part: Part) -> tuple[Part, Part] | None:
     if len(part.text) < _SHORTEST:
         return None
     middle = len(part.text) // 2
-    places = [found.end() for found in _BREAK.finditer(part.text, middle // 2, middle + middle // 2) if found.end()]
-    ends = [place for place in places if part.text[:place].rstrip()[-1:] in ".!?。！？؟।" or part.text[place - 1] == "\n"]
-    place = min(ends or places or [middle], key=lambda at: abs(at - middle))
+    quarter = middle // 2
+    found = ([match.end() for match in ends.finditer(part.text, quarter, middle + quarter)] for ends in _BREAKS)
+    place = min(next((places for places in found if places), [middle]), key=lambda at: abs(at - middle))
     return (
         part._replace(text=part.text[:place].strip(), path=(*part.path, 0)),
         part._replace(text=part.text[place:].strip(), path=(*part.path, 1)),
     )
 
 
-def _fits(value: Any, sides: Sequence[Side]) -> bool:
+def _lists(value: Any, sides: Sequence[Side]) -> dict[str, Any] | None:
+    """The object with a list for each text; a bare list is that of the only text. None = neither of them."""
     if isinstance(value, list):
-        return len(sides) == 1 and all(isinstance(item, dict | str) for item in value)
-    return isinstance(value, dict) and any(side.value in value for side in sides)
+        is_claims = bool(value) and len(sides) == 1 and all(isinstance(item, dict | str) for item in value)
+        return {sides[0].value: value} if is_claims else None
+    return value if isinstance(value, dict) and any(side.value in value for side in sides) else None
 
 
-def _drafts(items: Any, side: Side) -> tuple[Draft, ...] | str:
+def _drafts(items: Any, part: Part) -> tuple[Draft, ...] | str:
+    side = part.side
     if not isinstance(items, list):
         return f'"{side.value}" is not a list'
     if len(items) > MOST_CLAIMS:
@@ -152,7 +160,11 @@ def _drafts(items: Any, side: Side) -> tuple[Draft, ...] | str:
     drafts = []
     for item in items:
         claim, quote = (item.get("claim"), item.get("quote")) if isinstance(item, dict) else (item, None)
-        if not isinstance(claim, str) or not (line := one_line(claim)) or len(line) > _CLAIM_CHARS:
-            return f'an entry of "{side.value}" has no "claim"'
+        line = one_line(claim) if isinstance(claim, str) else ""
+        if len(line) > _CLAIM_CHARS or not _WORDS.search(line):
+            return f'an entry of "{side.value}" has no "claim" in words'
         drafts.append(Draft(line, quote if isinstance(quote, str) and quote.strip() else None))
+    quotes = [draft.quote for draft in drafts if draft.quote is not None]
+    if quotes and not any(is_quoted_from(quote, part.text) for quote in quotes):
+        return f'no "quote" of "{side.value}" stands in the text'
     return tuple(drafts)

@@ -22,7 +22,7 @@ _ROLE_MARKS = re.compile(
     re.IGNORECASE,
 )
 _ROLE_LINES = re.compile(
-    r"^([^\w\n]{0,8}(?:system|assistant|user|human|developer|tool|ai)\b[^\w\n:]{0,4})(?=:)",
+    r"^([^\w\n]{0,8}(?:system|assistant|user|human|developer|tool|ai)\b[^\w\n:]{0,4})(?<! )(?=:)",
     re.IGNORECASE | re.MULTILINE,
 )
 _ROLE_WORDS = ("system", "assistant", "user", "human", "developer", "tool", "ai")

@@ -38,6 +38,10 @@ class HowToJudge(Concluded):
     """Text in one matrix call; more is asked about in several calls."""
     max_candidates: int = Field(default=8, ge=1)
     """Candidates in one call of the evidence finder."""
+    max_texts: int | None = Field(default=None, ge=1)
+    """Texts in one `per_claim` call. 1 for the smallest models: what they say of one text colours the next one."""
+    p_cut: float | None = Field(default=None, gt=0, lt=1)
+    """Where P(supported) is known, it decides: at or over the cut is supported. None = the word decides alone."""
     retries: int = Field(default=1, ge=0)
     """How often a missing verdict is asked for again before it counts as unscored."""
 

@@ -1,6 +1,7 @@
 """When a reply is not on the tape: the recording that comes nearest to the request, and where the two part."""
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -8,6 +9,8 @@ from typing import Any
 from ragaudit.judge.redact import shown
 
 Asked = Mapping[str, Any]
+
+_MARK = re.compile(r"<\w+:([0-9a-f]{8})>")
 
 
 def nearest(wanted: Asked, recorded: Iterable[Asked]) -> Asked | None:
@@ -44,7 +47,7 @@ def _message_difference(wanted: Iterable[Mapping[str, str]], recorded: Iterable[
     for number, (mine, other) in enumerate(zip(ours, theirs, strict=False), start=1):
         if mine.get("role") != other.get("role"):
             return f"message {number} is from {_value(mine.get('role'))}, recorded {_value(other.get('role'))}"
-        our_lines, their_lines = mine.get("content", "").split("\n"), other.get("content", "").split("\n")
+        our_lines, their_lines = _lines_of(mine), _lines_of(other)
         for line, (one, two) in enumerate(zip(our_lines, their_lines, strict=False), start=1):
             if one != two:
                 start = max(0, _parting(one, two) - 20)
@@ -55,12 +58,23 @@ def _message_difference(wanted: Iterable[Mapping[str, str]], recorded: Iterable[
                 )
         if len(our_lines) != len(their_lines):
             return f"message {number} has {len(our_lines)} lines, recorded {len(their_lines)}"
-    return f"{len(ours)} messages, recorded {len(theirs)}" if len(ours) != len(theirs) else "nothing that can be shown"
+    return (
+        f"{len(ours)} messages, recorded {len(theirs)}"
+        if len(ours) != len(theirs)
+        else "none, but its reply cannot be used"
+    )
 
 
 def _parting(one: str, two: str) -> int:
     pairs = enumerate(zip(one, two, strict=False))
     return next((i for i, (a, b) in pairs if a != b), min(len(one), len(two)))
+
+
+def _lines_of(message: Mapping[str, str]) -> list[str]:
+    """The lines, with the key of the marks blanked: it is a hash of the texts, and differs wherever they do."""
+    content = message.get("content", "")
+    mark = _MARK.search(content)
+    return (content if mark is None else content.replace(mark[1], "KEY")).split("\n")
 
 
 def _value(value: object) -> str:
@@ -70,6 +84,4 @@ def _value(value: object) -> str:
 
 
 def _lines(question: Asked) -> Counter[str]:
-    return Counter(
-        line for message in question.get("messages") or () for line in message.get("content", "").split("\n") if line
-    )
+    return Counter(line for message in question.get("messages") or () for line in _lines_of(message) if line)

@@ -5,12 +5,14 @@ import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
+
+T = TypeVar("T")
 
 LONGEST = 100_000
 """Characters of a reply that are read; a longer one is unreadable."""
 DEEPEST = 12
-"""Levels of nesting; nothing that is asked for has more than five."""
+"""Levels of nesting that the tolerant reader follows; nothing that is asked for has more than five."""
 _STARTS = 20
 """Places where an object may begin that are tried, so that a reply of brackets costs nothing."""
 
@@ -31,10 +33,10 @@ CONFLICT: Final = Conflict()
 
 
 @dataclass(frozen=True)
-class Read:
-    """The JSON value of a reply. Not `complete`: the text ended within it, and only its finished parts are here."""
+class Read(Generic[T]):
+    """What a reply holds. Not `complete`: the text ended within it, and only its finished parts are here."""
 
-    value: Any
+    value: T
     complete: bool = True
 
 
@@ -45,43 +47,43 @@ class Unreadable:
     problem: str
 
 
-def read_json(text: str, fits: Callable[[Any], bool]) -> Read | Unreadable:
-    """The one JSON value in the reply that `fits`.
+def read_json(text: str, pick: Callable[[Any], T | None]) -> Read[T] | Unreadable:
+    """The one JSON value in the reply that is what was asked for.
 
     A reply that holds two different ones is unreadable: it is not ours to choose. Where the text ends within the value,
-    its finished members are returned and the unfinished one is left out.
+    its finished members are read and the unfinished one is left out.
+
+    Args:
+        text: The reply.
+        pick: The wanted part of a value, None when the value has not the form that was asked for.
     """
     if len(text) > LONGEST:
         return Unreadable("it is far too long")
     text = _THOUGHT.sub("", text, count=1)
     strict = _strict(text)
-    if strict is not None:
-        return strict if fits(strict.value) else Unreadable("the JSON has not the form that was asked for")
-    found: list[Read] = []
-    seen_any = False
-    for read in _values(text):
-        seen_any = True
-        if fits(read.value) and not any(_same(read.value, other.value) for other in found):
-            found.append(read)
+    values = [strict] if strict is not None else list(_values(text))
+    found: list[Read[T]] = []
+    for read in values:
+        wanted = pick(read.value)
+        if wanted is not None and not any(_same(wanted, other.value) for other in found):
+            found.append(Read(wanted, read.complete))
     if not found:
-        return Unreadable("the JSON has not the form that was asked for" if seen_any else "it holds no JSON")
+        return Unreadable("the JSON has not the form that was asked for" if values else "it holds no JSON")
     if len(found) > 1:
         return Unreadable("it holds more than one JSON value, and they differ")
     return found[0]
 
 
-def _strict(text: str) -> Read | None:
+def _strict(text: str) -> Read[Any] | None:
     """The whole text as JSON, in C; None = not plain JSON, which the tolerant reader looks at."""
     plain = text.strip()
     if not plain.startswith(("{", "[")):
         return None
     try:
-        value = json.loads(
-            plain, object_pairs_hook=_object, parse_constant=_refuse, parse_int=_number, parse_float=_number
-        )
+        value = _DECODER.decode(plain)
     except (ValueError, RecursionError):
         return None
-    return Read(value) if _is_shallow(value) else None
+    return Read(value)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -105,21 +107,12 @@ def _number(digits: str) -> float:
     return value
 
 
-def _is_shallow(value: Any) -> bool:
-    level = [value]
-    for _ in range(DEEPEST + 1):
-        level = [
-            inner
-            for outer in level
-            if isinstance(outer, dict | list)
-            for inner in (outer.values() if isinstance(outer, dict) else outer)
-        ]
-        if not level:
-            return True
-    return False
+_DECODER: Final = json.JSONDecoder(
+    object_pairs_hook=_object, parse_constant=_refuse, parse_int=_number, parse_float=_number
+)
 
 
-def _values(text: str) -> Iterator[Read]:
+def _values(text: str) -> Iterator[Read[Any]]:
     """Every object or list in the text that stands in no other."""
     place = 0
     for _ in range(_STARTS):
@@ -229,7 +222,9 @@ class _Scanner:
         """A member; one that the text ends within is kept only if it is a table of rows, whose last one is gone."""
         value = self.value(depth + 1)
         if self.cut:
-            is_table = isinstance(value, list) or not any(isinstance(inner, list) for inner in value.values())
+            is_table = bool(value) and not (
+                isinstance(value, dict) and any(isinstance(inner, list) for inner in value.values())
+            )
             if depth > 0 or not keeps_rows or not is_table:
                 raise _Cut
         return value

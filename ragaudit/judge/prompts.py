@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Self
 
-from jinja2 import StrictUndefined, Template, TemplateError
+from jinja2 import StrictUndefined, Template, TemplateError, meta
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from ragaudit.errors import ConfigError
@@ -30,8 +30,11 @@ class Prompt:
     labels: tuple[str, ...]
     text: str
     """The whole file: a changed text needs a new version."""
-    sections: tuple[tuple[str, Template], ...]
-    """(role, template) in the order of the file. The roles are cut before anything is filled in."""
+    sections: tuple[tuple[str, Template | str], ...]
+    """(role, template) in the order of the file; what has no variable in it is text already.
+
+    The roles are cut before anything is filled in.
+    """
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,8 @@ class PromptSet:
         """The messages of a prompt with its variables filled in, and the prompt's version."""
         prompt = self.prompts[name]
         messages = tuple(
-            {"role": role, "content": template.render(variables).strip()} for role, template in prompt.sections
+            {"role": role, "content": part if isinstance(part, str) else part.render(variables).strip()}
+            for role, part in prompt.sections
         )
         return messages, prompt.version
 
@@ -125,23 +129,28 @@ def _words(value: str) -> tuple[str, ...]:
     return tuple(word.strip() for word in value.strip("[]").split(",") if word.strip())
 
 
-def _sections(body: str, variables: tuple[str, ...], path: Path) -> tuple[tuple[str, Template], ...]:
+def _sections(body: str, variables: tuple[str, ...], path: Path) -> tuple[tuple[str, Template | str], ...]:
     environment = ImmutableSandboxedEnvironment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     before, *parts = _ROLE.split(body)
     if before.strip() or not parts:
         raise ConfigError(f"{path}: the text stands under no role. Put '[system]' or '[user]' on a line above it.")
+    sections: list[tuple[str, Template | str]] = []
+    marks = {name: f"[{path.stem}:{name}]" for name in variables}
+    whole = ""
     try:
-        sections = tuple(
-            (role, environment.from_string(source)) for role, source in zip(parts[::2], parts[1::2], strict=True)
-        )
-        blank = "\n".join(template.render(dict.fromkeys(variables, f"[{path.stem}]")) for _, template in sections)
+        for role, source in zip(parts[::2], parts[1::2], strict=True):
+            template = environment.from_string(source)
+            filled = template.render(marks).strip()
+            uses_any = meta.find_undeclared_variables(environment.parse(source))
+            sections.append((role, template if uses_any else filled))
+            whole += filled
     except TemplateError as error:
-        raise ConfigError(
-            f"{path}: cannot be filled in ({error}). Use only its variables: {', '.join(variables)}."
-        ) from None
-    if variables and blank.count(f"[{path.stem}]") < len(variables):
-        raise ConfigError(f"{path}: does not use all of its variables: {', '.join(variables)}. Each one is needed.")
-    return sections
+        names = ", ".join(variables)
+        raise ConfigError(f"{path}: cannot be filled in ({error}). Use only its variables: {names}.") from None
+    for name, mark in marks.items():
+        if mark not in whole:
+            raise ConfigError(f"{path}: does not use its variable '{name}'. Each one is needed.")
+    return tuple(sections)
 
 
 def _check_override(path: Path, own: Prompt, shipped: Mapping[str, Prompt]) -> None:

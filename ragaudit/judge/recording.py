@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from ragaudit.judge.redact import visible, without_credentials, without_secrets
 from ragaudit.model.judgement import Reply, Request
 
-UNFINISHED = frozenset({"length", "max_tokens", "content_filter"})
+UNFINISHED = frozenset({"length", "max_tokens", "content_filter", "refusal"})
 """Reasons for which a model stopped early: such a reply is used to decide what to ask next, and never kept."""
 
 

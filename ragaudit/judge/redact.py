@@ -8,7 +8,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 _SECRET_NAME = re.compile(
     r"api[-_]?key|authorization|secret|passw|credential|cookie|private[-_]?key"
-    r"|(access|auth|session|bearer|id|refresh)[-_]?token|^token$|^key$",
+    r"|(?<![a-z])(access|auth|session|bearer|id|refresh)[-_]?token|^token$|^key$",
     re.IGNORECASE,
 )
 _SECRET_TEXT = re.compile(

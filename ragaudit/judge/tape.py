@@ -1,4 +1,4 @@
-"""The tape: replies that were recorded, from a committed cassette and from this machine's cache, and what may be new."""
+"""The tape: replies recorded in a committed cassette and this machine's cache, and what may be asked anew."""
 
 from collections.abc import Iterator
 from enum import StrEnum
@@ -60,7 +60,7 @@ class Tape:
         Raises:
             InputError: A file is damaged, of another format, or cannot be written.
         """
-        recorded_before = cassette.exists() if cassette else bool(cache and cache.exists())
+        recorded_before = cassette.exists() if cassette else bool(cache and any(cache.glob("*.db")))
         records = mode in (TapeMode.NEW, TapeMode.ALL) or (mode is TapeMode.ONCE and not recorded_before)
         reply_cache = None
         if cache is not None:
@@ -70,18 +70,19 @@ class Tape:
         opened = Cassette.open(cassette, records=records) if cassette else None
         return cls(mode, opened, reply_cache, records=records)
 
-    def find(self, request: Request, *, about: str | None = None) -> Reply | None:
+    def find(self, request: Request, *, key: str | None = None, about: str | None = None) -> Reply | None:
         """The recorded reply to a request, or None when it is to be asked for.
 
         Args:
             request: The request.
+            key: Its key, when it is known already.
             about: Which query it is for, in words for the message.
 
         Raises:
             TapeMissError: There is none and nothing may be recorded.
             InputError: The cache is damaged.
         """
-        key = request_key(request)
+        key = key or request_key(request)
         if self.mode is TapeMode.ALL and key not in self._fresh:
             return None
         reply = self._cassette.find(key) if self._cassette is not None else None
@@ -93,13 +94,13 @@ class Tape:
             raise TapeMissError(self._miss(request, about))
         return reply
 
-    def record(self, request: Request, reply: Reply) -> bool:
+    def record(self, request: Request, reply: Reply, *, key: str | None = None) -> bool:
         """Keep a reply, on disk before this returns; False when it was cut off or refused and is not kept."""
         if not self.records:
             raise AssertionError(f"nothing is recorded in mode {self.mode}")
         if not may_be_kept(reply):
             return False
-        key = request_key(request)
+        key = key or request_key(request)
         if self._cache is not None:
             self._cache.record(request, reply, key=key)
         if self._cassette is not None:
@@ -126,14 +127,15 @@ class Tape:
 
     def _miss(self, request: Request, about: str | None) -> str:
         wanted = asked(request)
-        place = self._cassette.path if self._cassette else self._cache.folder if self._cache else "tape"
+        place: object = self._cassette.path if self._cassette is not None else "tape"
+        if self._cassette is None and self._cache is not None:
+            place = self._cache.folder
         whose = f" on {about}" if about else ""
         parts = [f"{place}: no reply for {request.prompt}@{request.version}{whose}."]
         near = nearest(wanted, islice(self._questions(), _LOOKED_AT))
         if near is None:
-            parts.append(
-                "Nothing is recorded there." if self._cassette or self._cache else "No cassette or cache is set."
-            )
+            has_file = self._cassette is not None or self._cache is not None
+            parts.append("Nothing is recorded there." if has_file else "No cassette or cache is set.")
         else:
             name = f"{near.get('prompt')}@{near.get('version')}"
             parts.append(f"Nearest: {name}; first difference: {first_difference(wanted, near)}.")

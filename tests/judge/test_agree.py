@@ -1,6 +1,6 @@
 """The judge against gold ids and one mode against another: what is paired, what is left out, what is listed."""
 
-from ragaudit.judge.agree import DifferentVerdict, Difference, Kind, against_gold, between_modes
+from ragaudit.judge.agree import Difference, DifferentVerdict, Kind, against_gold, between_modes
 from ragaudit.model.diagnosis import Basis, Checkpoint, Diagnosis, GoldDiagnosis, Outcome, State, Step
 from ragaudit.model.judgement import Cell, Claim, FoundEvidence, Judgement, JudgeState, Side, Verdict
 from ragaudit.model.result import QueryResult
@@ -11,6 +11,10 @@ WORDS = {"s": Verdict.SUPPORTED, "c": Verdict.CONTRADICTED, "m": Verdict.MISSING
 def gold(chunk_id, packed=True, **more):
     journey = (Step(checkpoint=Checkpoint.PACKED, state=State.PRESENT if packed else State.ABSENT),)
     return GoldDiagnosis(**{"id": chunk_id, "outcome": Outcome.PASS, "journey": journey} | more)
+
+
+def compared(*rows, packed=("c1", "c2", "c3")):
+    return against_gold([(*row, packed) for row in rows])
 
 
 def result(*golds, query_id="q1", basis=Basis.GOLD, recall=1.0):
@@ -38,7 +42,7 @@ def judgement(verdicts, query_id="q1", found=(), recall=0.5, state=JudgeState.SC
 
 def test_packed_chunks_are_paired_and_both_kinds_of_difference_are_listed():
     said = judgement({"r1": {"c1": "s", "c2": "m", "c3": "s"}, "r2": {"c1": "m", "c2": "c", "c3": "s"}})
-    found = against_gold([(result(gold("c1"), gold("c2")), said)])
+    found = compared((result(gold("c1"), gold("c2")), said))
     assert (found.chunks.human, found.chunks.judged) == ((1.0, 1.0, 0.0), (1.0, 0.0, 1.0))
     assert (found.recall.human, found.recall.judged, found.queries) == ((1.0,), (0.5,), 1)
     assert found.differences == (
@@ -49,20 +53,20 @@ def test_packed_chunks_are_paired_and_both_kinds_of_difference_are_listed():
 
 def test_evidence_found_outside_the_context_is_listed_unless_it_is_gold():
     said = judgement({"r1": {"c1": "m", "c8": "s"}, "r2": {"c9": "s"}}, found=[("r1", "c8"), ("r2", "c9")])
-    found = against_gold([(result(gold("c9", packed=False)), said)])
+    found = compared((result(gold("c9", packed=False)), said))
     assert found.differences == (Difference("q1", Kind.FOUND_ELSEWHERE, "c8", ("r1",), "arm:bm25#7"),)
     assert (found.chunks.human, found.chunks.judged) == ((0.0,), (0.0,))  # c8 and c9 were never packed
 
 
 def test_claims_of_the_answer_and_the_answer_column_are_no_evidence():
     said = judgement({"a1": {"c1": "s"}, "r1": {"c1": "m", "@answer": "s"}})
-    found = against_gold([(result(gold("c2", packed=False)), said)])
+    found = compared((result(gold("c2", packed=False)), said))
     assert (found.chunks.human, found.chunks.judged, found.differences) == ((0.0,), (0.0,), ())
 
 
 def test_an_unscored_chunk_is_left_out_unless_another_claim_settles_it():
     said = judgement({"r1": {"c1": "?", "c2": "?"}, "r2": {"c1": "s", "c2": "m"}})
-    found = against_gold([(result(gold("c1"), gold("c2")), said)])
+    found = compared((result(gold("c1"), gold("c2")), said))
     assert (found.chunks.judged, found.chunks.left_out) == ((1.0,), {"unscored": 1})
 
 
@@ -76,7 +80,7 @@ def test_queries_that_cannot_be_compared_are_counted_with_their_reason():
         (result(gold("c1")), None),
         (result(gold("parent-of-c1")), said),
     ]
-    found = against_gold(rows)
+    found = compared(*rows)
     assert found.chunks.left_out == {"no labelled gold": 4, "not judged": 1, "gold packed under another id": 1}
     assert (found.queries, found.chunks.human, found.differences) == (0, (), ())
 
@@ -86,7 +90,7 @@ def test_recall_is_paired_only_where_both_have_one():
         (result(gold("c1"), recall=None), judgement({"r1": {"c1": "s"}})),
         (result(gold("c1")), judgement({"r1": {"c1": "s"}}, recall=None, state=JudgeState.JUDGE_FAILED)),
     ]
-    found = against_gold(rows)
+    found = compared(*rows)
     assert (found.recall.human, found.recall.left_out) == ((), {"judge_failed": 1, "recall@k undefined": 1})
 
 

@@ -43,8 +43,11 @@ def verdict(label, claim="r1", chunk="c1", query_id="q1", **more):
     return {"query_id": query_id, "claim": claim, **where, "label": label, **more}
 
 
+PACKED = ("c0", "c1", "c2", "c3")
+
+
 def compared(tmp_path, rows, judgements):
-    found, unmatched = compare(read_labels(labels_file(tmp_path, *rows)), judgements)
+    found, unmatched = compare(read_labels(labels_file(tmp_path, *rows)), [(each, PACKED) for each in judgements])
     return {each.about: each for each in found}, unmatched
 
 
@@ -85,15 +88,15 @@ def test_labels_are_read_with_their_digest_and_annotators(tmp_path):
     ],
 )
 def test_a_line_that_is_no_label_is_refused_with_its_place(tmp_path, row, said):
-    with pytest.raises(InputError, match="labels.jsonl:1: ") as error:
+    with pytest.raises(InputError, match=r"labels\.jsonl:1: ") as error:
         read_labels(labels_file(tmp_path, row))
     assert said in str(error.value)
 
 
 def test_one_person_may_not_label_a_thing_twice(tmp_path):
-    with pytest.raises(InputError, match="labels.jsonl:2: labels what line 1 labels. Keep one, or name"):
+    with pytest.raises(InputError, match=r"labels\.jsonl:2: labels what line 1 labels\. Keep one, or name"):
         read_labels(labels_file(tmp_path, metric("q1", 1), metric("q1", 0)))
-    with pytest.raises(InputError, match="labels.jsonl:2: ana labelled what line 1"):
+    with pytest.raises(InputError, match=r"labels\.jsonl:2: ana labelled what line 1"):
         read_labels(labels_file(tmp_path, verdict("missing", annotator="ana"), verdict("missing", annotator="ana")))
 
 
@@ -153,7 +156,7 @@ def test_verdicts_meet_cells_by_claim_id_or_by_the_claims_words(tmp_path):
 )
 def test_a_claim_without_a_chunk_is_about_everything_packed(tmp_path, verdicts, said, reason):
     cells = [cell("a1", f"c{n}", each) for n, each in enumerate(verdicts)]
-    cells.append(cell("a1", "@answer", "supported"))
+    cells += [cell("a1", "@reference"), cell("a1", "found-elsewhere")]
     found, _ = compared(tmp_path, [verdict("supported", claim="a1", chunk=None)], [judged(cells=cells)])
     assert found["claim"].judge_said == ((said,) if said else ())
     assert found["claim"].left_out == ({reason: 1} if reason else {})
@@ -209,7 +212,7 @@ def test_labels_of_another_run_are_refused(tmp_path):
 
 def calibration_of(tmp_path, rows, judgements, before=None):
     labels = read_labels(labels_file(tmp_path, *rows))
-    found, unmatched = compare(labels, judgements)
+    found, unmatched = compare(labels, [(each, PACKED) for each in judgements])
     about = described(labels, model="m", prompts=["matrix@2", "claims@1", "matrix@2"], unmatched=unmatched)
     return calibrated(about, found, before or {}, seed=0, resamples=500)
 
@@ -243,8 +246,8 @@ def test_verdicts_and_abstention_have_no_mean_and_what_is_undefined_says_why(tmp
     )
     assert [each.about for each in found.agreements] == ["abstained", "verdict", "p_supported"]
     assert found.means == ()
-    assert [each.setting for each in found.cuts] == ["judge.cuts.p_supported"]
-    assert (found.cuts[0].fitted, found.cuts[0].reason) == (None, "people gave one class only")
+    assert [each.setting for each in found.cuts] == ["p_supported"]
+    assert (found.cuts[0].fitted, found.cuts[0].reason) == (None, "all cases are of one class")
     assert {each.kappa.reason for each in found.agreements} == {"both sides gave one and the same label throughout"}
 
 

@@ -1,0 +1,126 @@
+"""Rounds of questions: what to do with a reply that failed, was refused, was cut off, or cannot be read."""
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias, runtime_checkable
+
+from ragaudit.judge.fence import one_line
+from ragaudit.judge.recording import request_key
+from ragaudit.judge.score import NOT_ASKED
+from ragaudit.model.judgement import Failure, JudgeCall, Reply, Request
+
+Asking: TypeAlias = Generator[list[Request], list[Reply | Failure], None]
+"""Yields requests that may run at the same time; is sent what came back, one for each, in order."""
+
+_CUT_OFF = frozenset({"length", "max_tokens"})
+_REFUSED = frozenset({"content_filter", "refusal"})
+_NEVER_SENT = {"budget": "the budget was spent", "cancelled": "the run was stopped"}
+_RAW_CHARS = 20_000
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What a task made of a reply: what is wrong with it (asked once more), or what to ask next."""
+
+    problem: str | None = None
+    ignored: int = 0
+    """Verdicts about nothing that was asked."""
+    more: Sequence["Task"] = ()
+
+
+@runtime_checkable
+class Task(Protocol):
+    """One request, and what becomes of its reply."""
+
+    @property
+    def request(self) -> Request:
+        """What is sent."""
+
+    def hear(self, reply: Reply) -> Heard:
+        """Take the verdicts out of a complete reply."""
+
+    def smaller(self) -> Sequence["Task"]:
+        """The same in pieces, for a reply that did not fit; empty = there are none."""
+
+    def repair(self, reply: Reply, problem: str) -> "Task | None":
+        """The one more try; None = it has been had."""
+
+    def fail(self, reason: str) -> None:
+        """Note why there is no verdict for whatever this task has not heard."""
+
+
+def usable(reply: Reply) -> bool:
+    """May verdicts be read from this reply, and so may a tape keep it? Not when it was cut off or refused."""
+    return not (is_refused(reply) or is_cut_off(reply))
+
+
+def is_refused(reply: Reply) -> bool:
+    """Did the model, or a filter before it, decline?"""
+    return reply.refused or reply.finish_reason in _REFUSED
+
+
+def is_cut_off(reply: Reply) -> bool:
+    """Did the reply reach its limit of tokens?"""
+    return reply.finish_reason in _CUT_OFF
+
+
+def ask(tasks: Sequence[Task], calls: list[JudgeCall]) -> Asking:
+    """Ask all tasks, and whatever follows from them, until nothing is left; each call is added to `calls`."""
+    open_tasks = list(tasks)
+    while open_tasks:
+        came_back = yield [task.request for task in open_tasks]
+        following: list[Task] = []
+        for task, came in zip(open_tasks, came_back, strict=True):
+            call, more = _heard(task, came)
+            calls.append(call)
+            following.extend(more)
+        open_tasks = following
+
+
+def _heard(task: Task, came: Reply | Failure) -> tuple[JudgeCall, Sequence[Task]]:
+    if isinstance(came, Failure):
+        reason = _reason(came)
+        task.fail(reason)
+        return _call(task.request, came, error=reason, raw=came.raw), ()
+    if is_refused(came):
+        task.fail("refused")
+        return _call(task.request, came, error="refused", raw=came.text), ()
+    if is_cut_off(came):
+        pieces = task.smaller()
+        if not pieces:
+            task.fail("the reply was cut off")
+        return _call(task.request, came, error="the reply was cut off", raw=came.text), pieces
+    heard = task.hear(came)
+    if heard.problem is None:
+        return _call(task.request, came, ignored=heard.ignored), heard.more
+    once_more = task.repair(came, heard.problem)
+    if once_more is None:
+        task.fail(f"the reply cannot be used: {heard.problem}")
+    call = _call(task.request, came, error=heard.problem, raw=came.text, ignored=heard.ignored)
+    return call, () if once_more is None else (once_more,)
+
+
+def _reason(failure: Failure) -> str:
+    if failure.kind in _NEVER_SENT:
+        return f"{NOT_ASKED}: {_NEVER_SENT[failure.kind]}"
+    if failure.kind == "refused":
+        return "refused"
+    return f"{failure.kind}: {one_line(failure.message)[:200]}"
+
+
+def _call(
+    asked: Request, came: Reply | Failure, *, error: str | None = None, raw: str | None = None, ignored: int = 0
+) -> JudgeCall:
+    reply = came if isinstance(came, Reply) else None
+    return JudgeCall(
+        key=request_key(asked),
+        purpose=asked.purpose,
+        prompt=f"{asked.prompt}@{asked.version}",
+        input_tokens=reply.input_tokens if reply else 0,
+        output_tokens=reply.output_tokens if reply else 0,
+        usd=reply.usd if reply else 0.0,
+        finish_reason=reply.finish_reason if reply else None,
+        error=error,
+        raw=raw[:_RAW_CHARS] if raw else None,
+        ignored=ignored,
+    )

@@ -1,0 +1,175 @@
+"""Runs the judge over samples: tape first, model where the tape ends, judgements in the order of the samples."""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, wait
+from typing import TYPE_CHECKING, Protocol
+
+from ragaudit.errors import JudgeError
+from ragaudit.judge.limits import Clock, Limits, SystemClock
+from ragaudit.judge.progress import JudgeProgress, Tally
+from ragaudit.judge.tape import Tape
+from ragaudit.judge.walk import Steps, Walk
+from ragaudit.model.judgement import Judgement, JudgeSample
+
+if TYPE_CHECKING:
+    from ragaudit.judge.client import Client
+    from ragaudit.judge.how import HowToJudge
+    from ragaudit.judge.live import LiveJudge
+    from ragaudit.judge.prompts import PromptSet
+
+_POLL_SECONDS = 0.1
+"""How often a wait looks whether it should stop."""
+
+
+class Judging(Protocol):
+    """How one sample is judged: `protocol.judge`."""
+
+    def __call__(self, sample: JudgeSample, prompts: "PromptSet", how: "HowToJudge", /) -> Steps:
+        """Start judging."""
+        ...
+
+
+def _silent(progress: JudgeProgress) -> None:
+    """No progress wanted."""
+
+
+def _never() -> bool:
+    return False
+
+
+def run(
+    samples: Iterable[JudgeSample],
+    *,
+    prompts: "PromptSet",
+    how: "HowToJudge",
+    tape: Tape,
+    client: "Client | None",
+    limits: Limits | None = None,
+    progress: Callable[[JudgeProgress], None] = _silent,
+    stop: Callable[[], bool] = _never,
+    judge: Judging | None = None,
+    clock: Clock | None = None,
+) -> Iterator[Judgement]:
+    """Judge samples; yields in their order, as they are done.
+
+    Samples are read in the caller's thread and only a bounded number ahead, so that any number can stream. Every reply
+    is on the tape before it is used: a run that was stopped, or crashed, asks nothing twice when it is run again.
+
+    Args:
+        samples: The queries, with all that may be read of them.
+        prompts: The prompts.
+        how: How to ask.
+        tape: Recorded replies.
+        client: Who is asked where the tape ends; None = nobody.
+        limits: How much and how fast. A call that is not allowed any more comes out as a Failure of kind `budget`.
+        progress: Told the counts while waiting and after each sample, in the caller's thread.
+        stop: Asked about ten times a second; True = start no more calls, wait a moment for those in flight, read no
+            more samples, and finish those already read with what there is.
+        judge: How one sample is judged.
+        clock: For the overall time limit.
+
+    Raises:
+        TapeMissError: A reply is not on the tape and may not be recorded.
+        JudgeError: The model refuses every request, or is needed and there is none.
+        InputError: A cassette or cache is damaged or cannot be written.
+    """
+    if judge is None:
+        from ragaudit.judge.protocol import judge as standard
+
+        judge = standard
+    return _Run(tape, client, limits or Limits(), progress, stop, clock or SystemClock()).over(
+        Walk(sample, judge(sample, prompts, how)) for sample in samples
+    )
+
+
+class _Run:
+    def __init__(
+        self,
+        tape: Tape,
+        client: "Client | None",
+        limits: Limits,
+        progress: Callable[[JudgeProgress], None],
+        stop: Callable[[], bool],
+        clock: Clock,
+    ) -> None:
+        self._tape = tape
+        self._client = client
+        self._limits = limits
+        self._progress = progress
+        self._stop = stop
+        self._clock = clock
+        self._started = clock.monotonic()
+        self._tally = Tally()
+        self._live: LiveJudge | None = None
+        self._is_stopped = False
+
+    def over(self, walks: Iterator[Walk]) -> Iterator[Judgement]:
+        read_ahead = 8 * self._limits.concurrency
+        window: deque[Judgement | Future[Judgement]] = deque()
+        order = 0
+        is_over = False
+        try:
+            while True:
+                # Ahead only while the model is at work: what the tape answers is yielded at once.
+                while not is_over and len(window) < (1 if self._live is None else read_ahead):
+                    walk = None if self._should_stop() else next(walks, None)
+                    if walk is None:
+                        is_over = True
+                    else:
+                        window.append(self._start(order, walk))
+                        order += 1
+                if not window:
+                    break
+                judgement = self._result(window.popleft())
+                self._tally.samples += 1
+                self._progress(self._tally.now())
+                yield judgement
+            self._raise_if_nothing_was_answered()
+        finally:
+            if self._live is not None:
+                self._live.shutdown()
+
+    def _start(self, order: int, walk: Walk) -> "Judgement | Future[Judgement]":
+        if walk.replay(self._tape, self._tally):
+            assert walk.judgement is not None
+            return walk.judgement
+        if self._live is None:
+            self._live = self._go_live(walk)
+        return self._live.submit(order, walk)
+
+    def _go_live(self, walk: Walk) -> "LiveJudge":
+        if self._client is None:
+            raise JudgeError(f"judge: {walk.about} has to be asked about, and no model is set. Set judge.model.")
+        from ragaudit.judge.live import LiveJudge
+
+        limit = self._limits.overall_timeout
+        left = None if limit is None else limit - (self._clock.monotonic() - self._started)
+        return LiveJudge(self._client, self._tape, self._limits, self._tally, seconds_left=left)
+
+    def _result(self, entry: "Judgement | Future[Judgement]") -> Judgement:
+        if not isinstance(entry, Future):
+            return entry
+        while not wait([entry], timeout=_POLL_SECONDS).done:
+            self._raise_if_fatal()
+            self._should_stop()
+            self._progress(self._tally.now())
+        self._raise_if_fatal()
+        return entry.result()
+
+    def _should_stop(self) -> bool:
+        if not self._is_stopped and self._stop():
+            self._is_stopped = True
+            if self._live is not None:
+                self._live.stop()
+        return self._is_stopped
+
+    def _raise_if_fatal(self) -> None:
+        if self._live is not None and self._live.fatal is not None:
+            raise self._live.fatal
+
+    def _raise_if_nothing_was_answered(self) -> None:
+        """A short run ends before it can be given up: it must not end well either."""
+        if self._live is not None:
+            self._live.give_up_if_hopeless()
+            self._raise_if_fatal()

@@ -1,0 +1,185 @@
+"""The replies of the second call: which verdicts they hold on what was asked, and nothing else."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ragaudit.judge.matrix import NOTHING, RELEVANCE, VERDICTS, Said, Window, by_side
+from ragaudit.judge.parse import CONFLICT, Conflict, Unreadable, read_json
+from ragaudit.judge.tokens import p_of_word
+from ragaudit.model.judgement import Claim, Reply, Verdict
+
+BOTH = "both supported and contradicted"
+TWO_VERDICTS = "given two different verdicts"
+_QUOTE_CHARS = 600
+_LABEL = re.compile(r"[\W_]*([a-z]+[0-9]*)(?::[0-9a-f]+)?[\W_]*", re.IGNORECASE)
+
+
+class Answered(NamedTuple):
+    """What a reply answers, claim id -> label -> verdict, and how many of its verdicts were about nothing we asked."""
+
+    said: dict[str, dict[str, Said]]
+    ignored: int
+
+
+def read_matrix(text: str, claims: Sequence[Claim], windows: Sequence[Window]) -> Answered | str:
+    """The rows of a reply for the claims that were asked about; or what is wrong with all of it.
+
+    A row accounts for all of its texts: one that stands in neither list is missing. A row that is not there, has
+    neither list, or supports the claim by nothing but texts that do not exist is not answered.
+    """
+    by_id = {claim.id: claim for claim in claims}
+    read = read_json(text, lambda value: _rows(value, by_id))
+    if isinstance(read, Unreadable):
+        return read.problem
+    known = {window.label for window in windows}
+    mine = {side: [window.label for window in some] for side, some in by_side(windows).items()}
+    said: dict[str, dict[str, Said]] = {}
+    ignored = 0
+    for claim_id, row in read.value:
+        claim = by_id.get(claim_id)
+        if claim is None:
+            ignored += 1
+            continue
+        found, strange = _row(row, mine[claim.side], known)
+        ignored += strange
+        if found:
+            said[claim_id] = _both(said[claim_id], found) if claim_id in said else found
+    return Answered(said, ignored)
+
+
+def read_words(
+    reply: Reply, row: str, windows: Sequence[Window], *, relevance: bool = False, cut: float | None = None
+) -> Answered | str:
+    """The words of a reply for each text; a word outside of the closed set is no answer.
+
+    Args:
+        reply: The reply.
+        row: The claim's id, or QUERY_ROW.
+        windows: The texts that were asked about.
+        relevance: The words are relevant and irrelevant.
+        cut: From which P(supported) on a text supports the claim; None = its word says so.
+    """
+    words = RELEVANCE if relevance else VERDICTS
+    labels = {window.label: window for window in windows}
+    read = read_json(reply.text, lambda value: _table(value, labels))
+    if isinstance(read, Unreadable):
+        return read.problem
+    table, quotes = read.value
+    said: dict[str, Said] = {}
+    ignored = 0
+    for name, word in table.items():
+        label = _label(name)
+        if label not in labels:
+            ignored += 1
+        elif isinstance(word, Conflict) or label in said:
+            said[label] = Said(None, reason=TWO_VERDICTS)
+        elif isinstance(word, str) and (verdict := words.get(word.strip().casefold())) is not None:
+            p = p_of_word(reply, name, word, words, yes=Verdict.SUPPORTED)
+            said[label] = Said(_by_cut(verdict, p, cut), quotes.get(label), p_supported=p)
+    return Answered({row: said}, ignored)
+
+
+def _both(earlier: dict[str, Said], later: dict[str, Said]) -> dict[str, Said]:
+    """What two rows for the same claim agree on."""
+    return {
+        label: one if one.verdict is later[label].verdict else Said(None, reason=TWO_VERDICTS)
+        for label, one in earlier.items()
+    }
+
+
+def _by_cut(verdict: Verdict, p: float | None, cut: float | None) -> Verdict:
+    if p is None or cut is None:
+        return verdict
+    if p >= cut:
+        return Verdict.SUPPORTED
+    return Verdict.MISSING if verdict is Verdict.SUPPORTED else verdict
+
+
+def _label(name: object) -> str:
+    """`c2` also of `C2`, `<c2:1f0a9b3c>` and `c2.`; anything else is no label of ours."""
+    if not isinstance(name, str):
+        return ""
+    if name.isalnum():
+        return name.casefold()
+    found = _LABEL.fullmatch(name)
+    return found[1].casefold() if found else ""
+
+
+def _rows(value: Any, known: Mapping[str, Claim]) -> list[tuple[str, Any]] | None:
+    """(claim id, row) for each row; None = there is no table of rows here."""
+    is_named = isinstance(value, dict) and "verdicts" in value
+    rows = value["verdicts"] if is_named else value
+    if isinstance(rows, dict) and (is_named or any(_label(name) in known for name in rows)):
+        return [(_label(name), row) for name, row in rows.items()]
+    if isinstance(rows, list) and all(isinstance(row, dict) for row in rows):
+        return [(_label(row.get("id")), row) for row in rows] if is_named or any("id" in row for row in rows) else None
+    return None
+
+
+def _row(row: Any, mine: Sequence[str], known: set[str]) -> tuple[dict[str, Said], int]:
+    """Label -> verdict for all the texts that the claim is held against; {} = the row answers nothing."""
+    if not isinstance(row, dict) or ("supported" not in row and "contradicted" not in row):
+        return {}, 0
+    quotes = _quotes(row.get("quotes"))
+    said = dict.fromkeys(mine, NOTHING)
+    ignored = 0
+    for verdict in (Verdict.SUPPORTED, Verdict.CONTRADICTED):
+        entries = _entries(row.get(verdict.value))
+        if entries is None:
+            return {}, ignored
+        strange = [label for label, _ in entries if label not in known]
+        ignored += len(strange)
+        if strange and not any(label in said for label, _ in entries):
+            return {}, ignored
+        for label, quote in entries:
+            if label in said:
+                is_both = said[label].verdict not in (verdict, Verdict.MISSING)
+                said[label] = Said(None, reason=BOTH) if is_both else Said(verdict, quote or quotes.get(label))
+    return said, ignored
+
+
+def _entries(value: Any) -> list[tuple[str, str | None]] | None:
+    """(label, quote) of each text in a list; None = not a list of texts."""
+    if value is None:
+        return []
+    entries: list[tuple[str, str | None]] = []
+    for item in value if isinstance(value, list) else [value]:
+        if isinstance(item, dict):
+            name, quote = item.get("text"), item.get("quote")
+        else:
+            name, quote = item, None
+        if not isinstance(name, str):
+            return None
+        entries.append((_label(name), _quote(quote)))
+    return entries
+
+
+def _table(value: Any, labels: Mapping[str, Window]) -> tuple[dict[str, Any], dict[str, str]] | None:
+    """(name -> word, label -> quote); None = there is no such table here."""
+    if not isinstance(value, dict):
+        return None
+    table = value.get("verdicts", value)
+    quotes = _quotes(value.get("quotes"))
+    if isinstance(table, list) and all(isinstance(row, dict) for row in table):
+        pairs: dict[str, Any] = {}
+        for row in table:
+            name = str(row.get("text"))
+            pairs[name] = CONFLICT if name in pairs and pairs[name] != row.get("verdict") else row.get("verdict")
+        return pairs, quotes
+    if not isinstance(table, dict) or not ("verdicts" in value or any(_label(name) in labels for name in table)):
+        return None
+    return {name: word for name, word in table.items() if name != "quotes"}, quotes
+
+
+def _quotes(value: Any) -> dict[str, str]:
+    pairs: list[tuple[Any, Any]] = []
+    if isinstance(value, dict):
+        pairs = list(value.items())
+    elif isinstance(value, list):
+        pairs = [(item.get("text"), item.get("quote")) for item in value if isinstance(item, dict)]
+    return {_label(name): kept for name, quote in pairs if (kept := _quote(quote)) is not None}
+
+
+def _quote(value: Any) -> str | None:
+    return value[:_QUOTE_CHARS] if isinstance(value, str) and value.strip() else None
