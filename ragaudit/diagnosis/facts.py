@@ -12,7 +12,7 @@ from ragaudit.evidence.predicate import Match, clauses, match
 from ragaudit.evidence.sources import named_lexical
 from ragaudit.model.inventory import ChunkKind, Index, IndexArm
 from ragaudit.model.pipeline import Search
-from ragaudit.model.trace import ArmStatus, Probe, Ranking
+from ragaudit.model.trace import ArmState, ArmStatus, Probe, Ranking
 
 _NO_INDEX = Index()
 
@@ -32,6 +32,16 @@ class ArmFacts:
     def holds(self, k: int) -> bool:
         """The gold is within the first k of this arm."""
         return self.place is not None and self.place.rank <= k
+
+    @property
+    def matching(self) -> int | None:
+        """How many rows satisfy the filter, as far as the arm said."""
+        return self.status.matching if self.status is not None else None
+
+    @property
+    def did_not_run(self) -> bool:
+        """The arm was off or failed: that it returned few rows says nothing about filter or index."""
+        return self.status is not None and self.status.status in (ArmState.OFF, ArmState.ERRORED)
 
     @property
     def constant_score(self) -> float | None:

@@ -70,7 +70,7 @@ def _delivered(f: GoldFacts) -> GoldDiagnosis:
             if step == "source":
                 found = [fault for fault in found if fault.name == "source_stale"]
             if found:
-                return _failed(f, found)
+                return _words_lost(f, found) or _failed(f, found)
     how = f.evidence.delivered
     place = how[f.position] if how else None
     text = f"{f.id}: in the {'prompt' if f.evidence.prompted is not None else 'context'} at position "
@@ -89,7 +89,7 @@ def _missed(f: GoldFacts) -> GoldDiagnosis:
     for step in ("prompt", *_COULD_IT_BE_FOUND, *_LOST_AFTER_SEARCH):
         found = list(_fired(f, step))
         if found and not _content_unknown(f, found):
-            return _failed(f, found)
+            return _words_lost(f, found) or _failed(f, found)
     served = list(_fired(f, "served"))
     if served:
         return _failed(f, served)
@@ -101,6 +101,16 @@ def _missed(f: GoldFacts) -> GoldDiagnosis:
         if found and (step != "search_last" or embed_excluded(f)):
             return _failed(f, found)
     return _residue(f, confirmed=loss is not None)
+
+
+def _words_lost(f: GoldFacts, found: list[Fired]) -> GoldDiagnosis | None:
+    """No chunk holds the words whole, and nobody saw what the parser made of the source: either may have lost them."""
+    if found[0].name not in ("span_in_no_chunk", "span_split") or f.row.span.extracted is not None:
+        return None
+    source = f.row.source
+    if source is not None and source.source_chars and (source.extracted_chars or 0) >= source.source_chars:
+        return None  # every character was extracted
+    return _undetermined(f, Outcome.FAIL, (Stage.PARSE, Stage.CHUNK), found[0].evidence)
 
 
 def _content_unknown(f: GoldFacts, found: list[Fired]) -> bool:

@@ -80,6 +80,8 @@ def _kept_around(f: GoldFacts, before: str, place: Place, after: Listed) -> bool
     else:
         entry = f.listed(before)
         lists, others = [list(entry.ids) if entry else []], set()
+        if not kept_by_arm(f, after):
+            return False
     kept = [
         rank
         for ids in lists
@@ -87,6 +89,18 @@ def _kept_around(f: GoldFacts, before: str, place: Place, after: Listed) -> bool
         if hit_id in after.ids and hit_id not in others
     ]
     return any(rank < place.rank for rank in kept) and any(rank > place.rank for rank in kept)
+
+
+def kept_by_arm(f: GoldFacts, after: Listed) -> bool:
+    """For each arm, a hit that stands below the gold there, or is not there either, came through.
+
+    A floor behind fusion may read one arm's score, and drops what has none, wherever fusion put it.
+    """
+    for arm in f.arms:
+        better = {hit.id for hit in (arm.hits[: arm.place.rank] if arm.place else arm.hits)}
+        if all(hit_id in better for hit_id in after.ids):
+            return False
+    return True
 
 
 def _filter_possible(f: GoldFacts, start: int, end: int) -> bool:

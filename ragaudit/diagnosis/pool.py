@@ -1,6 +1,7 @@
 """The candidates on their way to the context: where the gold stood last, and what the reranker was given."""
 
 from ragaudit.diagnosis.facts import GoldFacts, Listed
+from ragaudit.diagnosis.location import kept_by_arm
 from ragaudit.evidence.journey import Place
 
 
@@ -46,10 +47,12 @@ def pool_had(f: GoldFacts) -> bool | None:
     place, candidates = merged_place(f), f.pipeline.rerank.candidates
     if place is None:
         return False
-    if candidates is not None:
-        return place.rank <= candidates
+    if candidates is not None and place.rank > candidates:
+        return False
+    if candidates is not None and f.pipeline.floors_known and before_rerank(f) is not None:
+        return True
     before, after = before_rerank(f), f.listed("after_rerank")
-    if before is None or after is None:
+    if before is None or after is None or not (f.pipeline.floors_known or kept_by_arm(f, after)):
         return None
     if len(after.ids) == f.pipeline.rerank.top_n:
         return True

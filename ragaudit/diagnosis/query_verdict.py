@@ -107,7 +107,7 @@ def _answered(base: Diagnosis, trace: Trace, facts: list[GoldFacts], scope: Scop
     if answer.correct is True:
         return base.model_copy(update={"outcome": Outcome.PASS})
     found = list(fired_answer(trace))
-    if answer.correct is False and answer.supported is not False:
+    if answer.correct is False and answer.supported is not False and not _from_gold_alone(answer, facts):
         served = next((fault for f in facts for fault in fired("served", f)), None)
         if served is not None:
             gap = Gap.STALE_VERSION if "deleted" in served.evidence else Gap.CONFLICTING_SOURCES
@@ -127,13 +127,22 @@ def _answered(base: Diagnosis, trace: Trace, facts: list[GoldFacts], scope: Scop
     return base.model_copy(update={"stage": Stage.UNDETERMINED, "could_be": could_be, "log": log})
 
 
+def _from_gold_alone(answer: Answer, facts: list[GoldFacts]) -> bool:
+    """The answer says nothing of its own, or is known to rest on the gold and nothing else in the context."""
+    named = answer.supported_by or ()
+    return answer.abstained is True or (bool(named) and _gold_ids(facts).issuperset(named))
+
+
+def _gold_ids(facts: list[GoldFacts]) -> set[str]:
+    return {f.id for f in facts} | {place.hit_id for f in facts for place in (f.packed,) if place}
+
+
 def _conflicting(trace: Trace, facts: list[GoldFacts]) -> bool:
     """The wrong answer is supported by packed chunks, none of them gold: two live sources disagree."""
     answer = trace.answer or Answer()
     if answer.supported is not True or not answer.supported_by:
         return False
-    gold = {f.id for f in facts} | {place.hit_id for f in facts for place in (f.packed,) if place}
-    return gold.isdisjoint(answer.supported_by)
+    return _gold_ids(facts).isdisjoint(answer.supported_by)
 
 
 def _after_delivery(f: GoldFacts) -> tuple[Stage, ...]:

@@ -17,6 +17,7 @@ from ragaudit.judge import shelf as shelves_of
 from ragaudit.judge.prompts import PromptSet
 from ragaudit.judge.settings import how_to_judge
 from ragaudit.judge.shelf import Shelf
+from ragaudit.report.clean import for_terminal
 from ragaudit.report.figures import counted
 from ragaudit.report.tape_text import stats_document, stats_text
 
@@ -82,7 +83,7 @@ def verify(
         streams.json({"schema": "ragaudit.tape_verify/1", "places": checked, "problems": problems})
     else:
         for problem in problems:
-            streams.text(f"{problem}\n")
+            streams.text(f"{for_terminal(problem)}\n")
         streams.text(f"{counted(len(places), 'place')} checked, {counted(len(problems), 'problem')}\n")
     if problems:
         ctx.exit(ExitCode.INPUT)
@@ -125,7 +126,8 @@ def prune(
         return
     for row in rows:
         verb = "would be dropped" if dry_run else "dropped"
-        streams.text(f"{row['kind']} {row['path']}: {row['dropped']} {verb}, {row['kept']} kept\n")
+        place = for_terminal(f"{row['kind']} {row['path']}")
+        streams.text(f"{place}: {row['dropped']} {verb}, {row['kept']} kept\n")
 
 
 @command.command("export")
@@ -146,7 +148,7 @@ def export(
     if as_json:
         streams.json({"schema": "ragaudit.tape_export/1", "path": str(output), "added": added})
     else:
-        streams.text(f"{output}: {counted(added, 'reply', 'replies')} added\n")
+        streams.text(f"{for_terminal(str(output))}: {counted(added, 'reply', 'replies')} added\n")
 
 
 def _shelves(bundle: Path | None, cassettes: tuple[Path, ...], cache: Path | None) -> list[Shelf]:

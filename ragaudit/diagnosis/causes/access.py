@@ -182,6 +182,8 @@ def _starved(f: GoldFacts, arm: ArmFacts) -> str | None:
     filtered = bool(f.trace.filters_applied) or bool(status and status.filter)
     if arm.place is not None or status is None or status.matching is None or not filtered or f.in_arm_within_k:
         return None
+    if arm.did_not_run:
+        return None
     returned = status.returned if status.returned is not None else len(arm.hits)
     kept, asked = returned, status.limit or f.k
     if f.pipeline.filter.mode == "post":

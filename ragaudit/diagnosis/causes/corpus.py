@@ -167,7 +167,8 @@ def stale_version_served(f: GoldFacts) -> str | None:
             continue
         if _gone_at_source(source) and (f.delivered or _crowded_out(f)):
             return f"{chunk_id} in the context comes from {source.source_id}, which was deleted at the source"
-        if source.superseded_by is not None and own and _leads_to(f, source.superseded_by, own.source_id):
+        replaced = source.superseded_by is not None and own and _leads_to(f, source.superseded_by, own.source_id)
+        if replaced and (f.delivered or (f.in_any_arm and not f.in_arm_within_k)):
             return f"{chunk_id} in the context comes from {source.source_id}, superseded by {source.superseded_by}"
     return None
 

@@ -302,7 +302,7 @@ def narrow_search(f: GoldFacts) -> str | None:
 def breadth_starved(arm: ArmFacts) -> str | None:
     """The arm returned fewer rows than asked and than match, and its search breadth explains the shortfall."""
     status = arm.status
-    if status is None or status.limit is None or arm.place is not None:
+    if status is None or status.limit is None or arm.place is not None or arm.did_not_run:
         return None
     returned = status.returned if status.returned is not None else len(arm.hits)
     wanted = status.limit if status.matching is None else min(status.limit, status.matching)

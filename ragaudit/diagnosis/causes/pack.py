@@ -171,6 +171,10 @@ def token_budget(f: GoldFacts) -> str | None:
     if packed >= f.k:
         return None
     own = f.row.chunk.tokens if f.row.chunk else None
+    rows = [f.identities.inventory.chunk(i) for i in f.trace.final_context_ids or ()]
+    used = [row.tokens if row else None for row in rows]
+    if own is not None and None not in used and sum(n or 0 for n in used) + own <= budget:
+        return None  # there was room for it
     size = f", the chunk has {own}" if own is not None else ""
     return f"{f.id}: rank {place.rank} of K {f.k}, {packed} packed; the budget is {budget} tokens{size}"
 

@@ -63,7 +63,9 @@ def candidate_cut(f: GoldFacts) -> str | None:
     given, candidates = f.listed("rerank_input"), f.pipeline.rerank.candidates
     if place is None or f.listed("after_rerank") is None:
         return None
-    if given is not None and given.place is None and given.ids and place.rank > len(given.ids):
+    # Fewer than are configured: a floor that nobody wrote down may have taken it out before.
+    short = given is not None and len(given.ids) < (candidates or 0) and not f.pipeline.floors_known
+    if given is not None and given.place is None and given.ids and place.rank > len(given.ids) and not short:
         return f"{f.id}: rank {place.rank}, and the reranker was given {len(given.ids)} candidates"
     after = f.listed("after_rerank")
     if (
