@@ -19,7 +19,7 @@ class Foreign:
     id: str
     field: str | None
     searched: bool
-    """It came out of a search; False = it came in while the context was assembled."""
+    """It came out of a search, or no list was logged that could say otherwise; False = it came in while packing."""
 
 
 def foreign_hits(trace: Trace, inventory: Inventory, pipeline: Pipeline, acl: AclSettings) -> tuple[Foreign, ...]:
@@ -40,12 +40,12 @@ def foreign_hits(trace: Trace, inventory: Inventory, pipeline: Pipeline, acl: Ac
     for chunk_id in packed:
         chunk = inventory.chunk(chunk_id)
         if named_alike and may_read(chunk_id, trace, inventory, acl) is False:
-            found.append(Foreign(chunk_id, None, chunk_id in searched))
+            found.append(Foreign(chunk_id, None, not searched or chunk_id in searched))
             continue
         metadata = chunk.metadata if chunk is not None and chunk.metadata is not None else logged.get(chunk_id)
         violated = next((f for f, want in expected.items() if match(want, metadata, f) is Match.NO), None)
         if violated is not None:
-            found.append(Foreign(chunk_id, violated, chunk_id in searched))
+            found.append(Foreign(chunk_id, violated, not searched or chunk_id in searched))
     return tuple(found)
 
 

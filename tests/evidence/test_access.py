@@ -190,8 +190,8 @@ def test_a_chunk_that_was_found_and_not_packed_is_no_leak() -> None:
 def test_the_sent_and_the_expected_filter_are_both_held_up() -> None:
     packed = {"final_context_ids": ("f", "g")}
     assert foreign(**packed) == ()
-    assert foreign(**packed, filters_applied={"tenant": "acme"}) == (Foreign("f", "tenant", False),)
-    assert foreign(**packed, expected={"tenant": "acme"}) == (Foreign("f", "tenant", False),)
+    assert foreign(**packed, filters_applied={"tenant": "acme"}) == (Foreign("f", "tenant", True),)
+    assert foreign(**packed, expected={"tenant": "acme"}) == (Foreign("f", "tenant", True),)
     assert foreign(**packed, filters_applied={"year": 2026}) == ()
 
 
