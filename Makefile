@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check lint types imports bench demo-data picture lock clean
+.PHONY: demo test check lint types imports bench demo-data cassettes picture lock clean
 
 $(READY): requirements.lock pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -37,6 +37,15 @@ bench: $(READY)
 
 demo-data: $(READY)
 	$(BIN)/python examples/make_demo.py
+
+# Downloads a judge model of 1.1 GB (examples/local_model) and asks it: the better part of an hour on two cores.
+cassettes: $(READY)
+	$(BIN)/python examples/local_model/assemble.py
+	test -x .models/venv/bin/python || $(PYTHON) -m venv .models/venv
+	.models/venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes \
+	  -r examples/local_model/requirements.txt
+	$(BIN)/python examples/local_model/with_server.py -- \
+	  $(BIN)/ragaudit audit examples/judged --tape new -o .models/judged.audit
 
 picture: $(READY)
 	$(BIN)/python docs/picture.py

@@ -10,7 +10,7 @@ import argparse
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ MODEL = "qwen2.5-coder-1.5b"
 
 SETTINGS: config.Config = {
     "k_final": 3,
-    "search": {"dense": {"fetch_k": 15}, "bm25": {"fetch_k": 15}},
+    "search": {"dense": {"fetch_k": 8}, "bm25": {"fetch_k": 8}},
     "rerank": {"candidates": 10, "top_n": 6},
     "pack": {"token_budget": 360},
     "generator": {"model": MODEL, "context_window": 600, "max_tokens": 80},
@@ -44,19 +44,15 @@ LEFT_OUT = frozenset({"hb-relocation"})
 """A page of one sentence of 190 words: too long a passage for a small judge."""
 
 SOURCE_FAULTS = {
-    "api-signing": "source_missing",
-    "hb-learning": "source_stale",
     "rb-failover": "half_written",
+    "hb-learning": "source_stale",
+    "api-signing": "source_missing",
+    "rel-4-1": "not_visible",
     "hb-benefits": "tables_dropped",
     "hb-travel": "tail_dropped",
     "hb-equipment": "other_model",
-    "rb-postmortem": "narrow_model",
     "api-v3-quotas": "type_mismatch",
-    "hb-referral": "empty_acl",
-    "rel-4-1": "not_visible",
-    "rel-4-3": "source_failed",
-    "sec-data-retention": "words_broken",
-    "price-2025": "not_deleted",
+    "dpa-eu": "empty_acl",
 }
 """Source id -> the fault of its ingestion."""
 
@@ -106,7 +102,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     answers: dict[str, dict[str, Any]] = json.loads(recorded.read_text(encoding="utf-8"))
     traces = [judged_row(number, case, runs, world, answers) for number, case in enumerate(cases)]
     write(options.output, traces, world)
-    stages = Counter(case.fault or "-" for case in cases)
+    truth = [json.loads(line) for line in (OUTPUT / "truth.jsonl").read_text(encoding="utf-8").splitlines()]
+    _lines(options.output / "labels.jsonl", labels(truth))
+    stages = Counter(f"{row['outcome']}/{row['stage']}" for row in truth)
     sys.stdout.write(f"{len(world.actual.rows)} chunks, {len(traces)} queries: {dict(sorted(stages.items()))}\n")
     return 0
 
@@ -221,16 +219,31 @@ def write(output: Path, traces: Iterable[dict[str, Any]], world: World) -> None:
     (output / "ragaudit.toml").write_text(HEAD + pipeline + TAIL, encoding="utf-8")
 
 
+def labels(truth: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The truth as labels for `ragaudit judge calibrate`: one number a line."""
+    for row in truth:
+        said = {"abstained": float(row["abstained"])} | {key: row[key] for key in ("context_recall", "faithfulness")}
+        for metric, label in said.items():
+            if label is not None:
+                yield {"query_id": row["query_id"], "metric": metric, "label": label}
+
+
 HEAD = """\
 # Frozen configuration of the judged example. Written by examples/make_judged.py.
 
 """
 TAIL = """\
 # There is no gold here: a judge reads the passages. `ragaudit audit examples/judged --tape none` replays its recorded
-# replies from cassettes/ and calls nothing. To ask again: examples/local_model serves this very model on loopback.
+# replies and calls nothing. To ask again: `make cassettes`, or examples/local_model.
 [judge]
 model = "openai/qwen2.5-coder-1.5b"      # LiteLLM's name: the provider whose protocol is spoken, and the model
 api_base = "http://127.0.0.1:8091/v1"    # loopback: nothing leaves the machine
+cassette = "../../cassettes/judged.jsonl"
+mode = "per_claim"                       # one claim a call: the whole matrix at once is too much for a small model
+logprobs = true                          # a small model's "supported" says little, its probability says more
+parameters = {seed = 1}
+concurrency = 1                          # the server answers one request at a time, on two cores
+call_timeout = 600
 
 # Where the 2x2 is cut. Defaults; `ragaudit judge calibrate` fits them to human labels.
 [judge.cuts]

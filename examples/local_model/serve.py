@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import argparse
 import signal
+import socket
 import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from assemble import FOLDER, NAME
-
+MODEL = Path(__file__).resolve().parents[2] / ".models" / "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"
+"""Where assemble.py puts it."""
 ALIAS = "qwen2.5-coder-1.5b"
 PORT = 8091
 CONTEXT = 8192
@@ -21,7 +24,7 @@ CONTEXT = 8192
 def main(arguments: Sequence[str] | None = None) -> int:
     """Load the model, print its address, and answer until a signal arrives."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--model", type=Path, default=FOLDER / NAME)
+    parser.add_argument("--model", type=Path, default=MODEL)
     parser.add_argument("--port", type=int, default=PORT)
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args(arguments)
@@ -34,16 +37,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         requirements = Path(__file__).with_name("requirements.txt")
         sys.stderr.write(f"xllamacpp is not installed. Run: python -m pip install -r {requirements}\n")
         return 1
-    stop = {signal.SIGINT, signal.SIGTERM}
-    signal.pthread_sigmask(signal.SIG_BLOCK, stop)  # before the server starts its threads, which inherit it
+    with socket.socket() as probe:
+        if probe.connect_ex(("127.0.0.1", options.port)) == 0:
+            sys.stderr.write(f"Port {options.port} is taken. Stop what listens there, or pass --port.\n")
+            return 1
     server = xllamacpp.Server(_parameters(xllamacpp.CommonParams(), options))
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
     sys.stdout.write(f"{ALIAS} answers at {server.listening_address}/v1\n")
     sys.stdout.flush()
-    signal.sigwait(stop)
+    while not stop.wait(0.5):  # not for ever: a signal may arrive in a thread of the server, which wakes nobody here
+        pass
     return 0
 
 
-def _parameters(parameters, options):  # type: ignore[no-untyped-def]
+def _parameters(parameters: Any, options: argparse.Namespace) -> Any:
     """One request at a time, no GPU, no web page, loopback only: the same reply to the same request."""
     parameters.model.path = str(options.model)
     parameters.model_alias = {ALIAS}

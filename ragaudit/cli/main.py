@@ -38,7 +38,8 @@ EPILOG = """\b
 Exit codes: 0 done; 1 a gate or an alarm fired; 2 usage or configuration;
 3 input unreadable, inconsistent or blocked by preflight; 4 the judge failed;
 70 a bug in ragaudit; 130 interrupted. Findings alone never fail a command.
-stdout is data, stderr is narration. Nothing is sent anywhere."""
+stdout is data, stderr is narration. Nothing is sent anywhere, but to a judge
+model that you set."""
 
 
 class LazyGroup(click.Group):

@@ -8,7 +8,7 @@ lock on the folder, so that several processes may record into one cassette.
 import json
 import os
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -241,18 +241,20 @@ def _take(row: bytes, lines: dict[str, str]) -> bool:
 
 
 def _write(path: Path, lines: dict[str, str]) -> None:
-    with _writing(path), NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-        try:
-            file.write(_HEADER)
-            for key in sorted(lines):
-                file.write(lines[key].encode() + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
-            os.chmod(file.name, 0o644)
-            os.replace(file.name, path)
-        except BaseException:
-            os.unlink(file.name)
-            raise
+    with (
+        _writing(path),
+        NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file,
+        ExitStack() as unfinished,
+    ):
+        unfinished.callback(os.unlink, file.name)
+        file.write(_HEADER)
+        for key in sorted(lines):
+            file.write(lines[key].encode() + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+        os.chmod(file.name, 0o644)
+        os.replace(file.name, path)
+        unfinished.pop_all()
 
 
 @contextmanager

@@ -5,6 +5,7 @@ A thread, because the caller may be slow, may be inside an event loop itself, an
 
 import asyncio
 import heapq
+import warnings
 from concurrent.futures import Future
 from itertools import count
 from threading import Thread
@@ -76,9 +77,13 @@ class LiveJudge:
 
     async def _let_go(self) -> None:
         tasks = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        with warnings.catch_warnings():
+            # LiteLLM makes some of its coroutines in a thread: cancelled at that moment, they are never awaited.
+            warnings.filterwarnings("ignore", message="coroutine .* was never awaited", category=RuntimeWarning)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await asyncio.sleep(0.02 if tasks else 0)
         if isinstance(self._client, Closing):
             await self._client.aclose()
         await self._loop.shutdown_asyncgens()

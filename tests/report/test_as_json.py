@@ -24,6 +24,7 @@ TOP_LEVEL = [
     "cost",
     "undetermined",
     "delivered_unjudged",
+    "judge",
     "set_aside",
 ]
 

@@ -69,6 +69,9 @@ def audited(streams: Streams, bundle: Bundle, out: Path, limit: int | None, judg
     except KeyboardInterrupt:
         streams.say(f"What was done is kept in {out}.partial; run the same command again to resume.")
         raise
+    finally:
+        if judge is not None:
+            judge.tape.close()
 
 
 def show(
