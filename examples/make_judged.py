@@ -239,8 +239,11 @@ TAIL = """\
 model = "openai/qwen2.5-coder-1.5b"      # LiteLLM's name: the provider whose protocol is spoken, and the model
 api_base = "http://127.0.0.1:8091/v1"    # loopback: nothing leaves the machine
 cassette = "../../cassettes/judged.jsonl"
-mode = "per_claim"                       # one claim a call: the whole matrix at once is too much for a small model
-logprobs = true                          # a small model's "supported" says little, its probability says more
+cache = ""
+mode = "per_claim"                       # one claim against one text a call: more is too much for so small a model
+max_texts = 1
+logprobs = true                          # its "supported" says little, its probability says more:
+p_cut = 0.75                             # a verdict counts as supported from here on
 parameters = {seed = 1}
 concurrency = 1                          # the server answers one request at a time, on two cores
 call_timeout = 600
