@@ -154,6 +154,20 @@ def between_modes(pairs: Iterable[tuple[Judgement, Judgement]]) -> Modes:
     return Modes((said, *others), queries, tuple(differing))
 
 
+def replicated_verdicts(replicates: Sequence[Sequence[Judgement]]) -> list[list[Verdict]]:
+    """For each claim and text that was asked about more than once: what was said each time.
+
+    A claim that only one replicate made, and a verdict that did not come back, say nothing about flipping.
+    """
+    said: dict[tuple[str, Side, str, str], list[Verdict]] = {}
+    for judgements in replicates:
+        for judgement in judgements:
+            for key, verdict in _verdicts(judgement).items():
+                if verdict is not None:
+                    said.setdefault((judgement.query_id, *key), []).append(verdict)
+    return [verdicts for verdicts in said.values() if len(verdicts) > 1]
+
+
 def _gold(result: QueryResult) -> dict[str, GoldDiagnosis]:
     """The labelled gold that counts: eligible, of this id space, and no proxy."""
     if result.diagnosis.basis is Basis.JUDGE:

@@ -7,6 +7,7 @@ import asyncio
 import heapq
 import warnings
 from concurrent.futures import Future
+from contextlib import suppress
 from itertools import count
 from threading import Thread
 
@@ -21,6 +22,8 @@ from ragaudit.model.judgement import Failure, Judgement, Reply, Request
 
 GRACE_SECONDS = 5.0
 """How long what is in flight may still take after a stop: it is paid for already."""
+_LET_GO_SECONDS = 2.0
+"""How long tasks and connections are waited for at the end."""
 _HOPELESS = 3
 """Refused requests in a row, without one reply, after which asking on is pointless."""
 
@@ -82,11 +85,15 @@ class LiveJudge:
             warnings.filterwarnings("ignore", message="coroutine .* was never awaited", category=RuntimeWarning)
             for task in tasks:
                 task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            await asyncio.sleep(0.02 if tasks else 0)
-        if isinstance(self._client, Closing):
-            await self._client.aclose()
-        await self._loop.shutdown_asyncgens()
+            if tasks:
+                # Not for ever: a library's task may refuse to be cancelled.
+                await asyncio.wait(tasks, timeout=_LET_GO_SECONDS)
+                await asyncio.sleep(0.02)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LET_GO_SECONDS):
+                if isinstance(self._client, Closing):
+                    await self._client.aclose()
+                await self._loop.shutdown_asyncgens()
 
     async def _finish(self, order: int, walk: Walk) -> Judgement:
         while walk.judgement is None:

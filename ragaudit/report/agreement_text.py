@@ -146,3 +146,14 @@ def _short(figure: Statistic) -> str:
     if figure.value is None:
         return "undefined"
     return f"{figure.value:.2f} [{figure.low:.2f}, {figure.high:.2f}]"
+
+
+def replicates_text(found: Statistic, times: int) -> str:
+    """What `judge agree --replicates` found: how often a verdict flips when the same thing is asked again."""
+    if found.value is None:
+        return f"flip rate: undefined ({found.reason})\n"
+    return (
+        f"flip rate {found.value:.3f} [{found.low:.3f}, {found.high:.3f}]:"
+        f" {found.n:,} verdicts, asked {times} times\n"
+        "the chance that one claim against one text is judged differently when it is asked again\n"
+    )

@@ -1,6 +1,6 @@
 """The judge against gold ids and one mode against another: what is paired, what is left out, what is listed."""
 
-from ragaudit.judge.agree import Difference, DifferentVerdict, Kind, against_gold, between_modes
+from ragaudit.judge.agree import Difference, DifferentVerdict, Kind, against_gold, between_modes, replicated_verdicts
 from ragaudit.model.diagnosis import Basis, Checkpoint, Diagnosis, GoldDiagnosis, Outcome, State, Step
 from ragaudit.model.judgement import Cell, Claim, FoundEvidence, Judgement, JudgeState, Side, Verdict
 from ragaudit.model.result import QueryResult
@@ -116,3 +116,14 @@ def test_a_metric_that_only_one_mode_scored_is_counted():
     found = between_modes([(judgement({}), failed), (failed, failed)])
     assert found.queries == 2
     assert found.compared[1].left_out == {"scored in one mode only": 1}
+
+
+def test_replicates_collect_what_was_said_of_the_same_claim_and_text():
+    def once(verdict):
+        claim = Claim(id="r1", side=Side.REFERENCE, text="The depot opens at 8.")
+        cells = (Cell(claim_id="r1", chunk_id="c1", verdict=verdict),)
+        return [Judgement(query_id="q1", claims=(claim,), cells=cells)]
+
+    said = replicated_verdicts([once(Verdict.SUPPORTED), once(Verdict.MISSING), once(None)])
+    assert said == [[Verdict.SUPPORTED, Verdict.MISSING]]
+    assert replicated_verdicts([once(Verdict.SUPPORTED)]) == []

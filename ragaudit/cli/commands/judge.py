@@ -15,8 +15,9 @@ from ragaudit.cli.streams import ExitCode, Streams
 from ragaudit.cli.tape_paths import tape_paths
 from ragaudit.config import JudgeSettings, QuadrantSettings, Settings, load_settings
 from ragaudit.errors import ConfigError, InputError
-from ragaudit.judge.agree import Modes, against_gold, between_modes
+from ragaudit.judge.agree import Modes, against_gold, between_modes, replicated_verdicts
 from ragaudit.judge.calibrate import compare, described, read_labels
+from ragaudit.judge.how import HowToJudge
 from ragaudit.judge.plan import nothing_recorded, recorded
 from ragaudit.judge.plan import plan as worked_out
 from ragaudit.judge.prompts import PromptSet
@@ -24,10 +25,17 @@ from ragaudit.judge.runner import run as run_judge
 from ragaudit.judge.score import NOT_ASKED
 from ragaudit.judge.settings import how_to_judge
 from ragaudit.judge.tape import TapeMode
+from ragaudit.metrics.agreement import flip_rate
 from ragaudit.metrics.calibration import agreement, calibrated
 from ragaudit.model.judgement import Agreement, Calibration, Compared, Judgement
 from ragaudit.model.result import QueryResult, Summary
-from ragaudit.report.agreement_text import against_gold_text, calibration_text, modes_text, sentence
+from ragaudit.report.agreement_text import (
+    against_gold_text,
+    calibration_text,
+    modes_text,
+    replicates_text,
+    sentence,
+)
 from ragaudit.report.figures import queries
 from ragaudit.report.plan_text import plan_document, plan_text
 from ragaudit.store import AuditReader
@@ -127,6 +135,10 @@ def run(
 @command.command("agree")
 @click.argument("audit", type=PATH)
 @click.option("--modes", type=PATH, metavar="BUNDLE", help="Judge BUNDLE in both modes, and compare those instead.")
+@click.option(
+    "--replicates", type=PATH, metavar="BUNDLE", help="Judge BUNDLE several times: how often do verdicts flip?"
+)
+@click.option("--times", type=click.IntRange(2, 20), default=3, show_default=True, help="How often, for --replicates.")
 @model_option
 @tape_option
 @limit_option
@@ -137,6 +149,8 @@ def agree(
     ctx: click.Context,
     audit: Path,
     modes: Path | None,
+    replicates: Path | None,
+    times: int,
     judge: str | None,
     tape: str,
     limit: int | None,
@@ -146,15 +160,21 @@ def agree(
 
     Neither is averaged away: labels are seldom complete, and a judge errs. With --modes BUNDLE, the queries that AUDIT
     judged are judged in matrix mode and one claim at a time, from the tape or by the model, and the two are compared.
+    With --replicates BUNDLE they are judged several times, each with a seed of its own, and the flip rate is printed.
     """
     streams: Streams = ctx.obj
+    if modes is not None and replicates is not None:
+        raise ConfigError("--replicates: cannot be combined with --modes. Ask for one of them.")
     with AuditReader.open(audit) as reader:
         summary = reader.summary()
         _refuse_unjudged(reader)
-        if modes is None:
+        if modes is None and replicates is None:
             found = against_gold(_rows(reader))
         else:
             wanted = {judgement.query_id for judgement in reader.iter_judgements()}
+    if replicates is not None:
+        _replicated(streams, summary, replicates, wanted, judge, tape, limit, times, as_json)
+        return
     if modes is not None:
         both, unasked = _in_both_modes(streams, modes, wanted, judge, tape, limit)
         figures = _agreements(both.compared, {}, summary)
@@ -282,33 +302,78 @@ def _document(
     }
 
 
+def _replicated(
+    streams: Streams,
+    summary: Summary,
+    folder: Path,
+    wanted: Collection[str],
+    model: str | None,
+    mode: str,
+    limit: int | None,
+    times: int,
+    as_json: bool,
+) -> None:
+    """Print how often a verdict differs between replicates."""
+
+    def ways(how: HowToJudge) -> list[tuple[str, HowToJudge]]:
+        first = how.parameters.get("seed", 1)
+        start = first if isinstance(first, int) else 1
+        seeds = range(start, start + times)
+        return [(f"seed {n}", how.model_copy(update={"parameters": {**how.parameters, "seed": n}})) for n in seeds]
+
+    said = _judged_in(streams, folder, wanted, model, mode, limit, ways)
+    found = flip_rate(replicated_verdicts(said), seed=summary.run.seed, resamples=summary.run.resamples)
+    if as_json:
+        streams.json({"schema": "ragaudit.replicates/1", "times": times, "flip_rate": found.model_dump(mode="json")})
+    else:
+        streams.text(replicates_text(found, times))
+
+
 def _in_both_modes(
     streams: Streams, folder: Path, wanted: Collection[str], model: str | None, mode: str, limit: int | None
 ) -> tuple[Modes, int]:
     """Judge the samples twice; how many queries were not asked about to the end."""
-    bundle = opened(find(folder, {}), {})
-    who = judge_of(streams, bundle, model or "auto", mode)
-    if who is None:
-        raise ConfigError(NO_MODEL)
-    said: list[list[Judgement]] = []
-    with who.tape:
-        for each in ("matrix", "per_claim"):
-            judged = run_judge(
-                (sample for sample in samples(bundle, limit=limit) if sample.query_id in wanted),
-                prompts=who.prompts,
-                how=who.how.model_copy(update={"mode": each}),
-                tape=who.tape,
-                client=who.client,
-                limits=who.limits,
-            )
-            with streams.progress(f"queries judged ({each.replace('_', ' ')})", limit) as progress:
-                said.append(list(_counted(judged, progress)))
+
+    def ways(how: HowToJudge) -> list[tuple[str, HowToJudge]]:
+        return [(each.replace("_", " "), how.model_copy(update={"mode": each})) for each in ("matrix", "per_claim")]
+
+    said = _judged_in(streams, folder, wanted, model, mode, limit, ways)
     unasked = {
         judgement.query_id
         for judgement in said[0] + said[1]
         if any((call.error or "").startswith(NOT_ASKED) for call in judgement.calls)
     }
     return between_modes(zip(*said, strict=True)), len(unasked)
+
+
+def _judged_in(
+    streams: Streams,
+    folder: Path,
+    wanted: Collection[str],
+    model: str | None,
+    mode: str,
+    limit: int | None,
+    ways: Callable[[HowToJudge], list[tuple[str, HowToJudge]]],
+) -> list[list[Judgement]]:
+    """Judge the same samples in several ways, one after the other."""
+    bundle = opened(find(folder, {}), {})
+    who = judge_of(streams, bundle, model or "auto", mode)
+    if who is None:
+        raise ConfigError(NO_MODEL)
+    said: list[list[Judgement]] = []
+    with who.tape:
+        for name, how in ways(who.how):
+            judged = run_judge(
+                (sample for sample in samples(bundle, limit=limit) if sample.query_id in wanted),
+                prompts=who.prompts,
+                how=how,
+                tape=who.tape,
+                client=who.client,
+                limits=who.limits,
+            )
+            with streams.progress(f"queries judged ({name})", limit) as progress:
+                said.append(list(_counted(judged, progress)))
+    return said
 
 
 def _counted(items: Iterable[T], progress: Callable[[int], None]) -> Iterator[T]:
