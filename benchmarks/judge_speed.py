@@ -307,11 +307,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--latency", type=float, default=0.2, metavar="SECONDS")
     parser.add_argument("--concurrency", type=int, default=16)
     parser.add_argument("--cached-rounds", type=int, default=5)
+    parser.add_argument("--only", choices=("ragaudit", "ragas"), help="default: whatever is importable")
     args = parser.parse_args(argv)
     n, texts = args.samples, yardstick(args.samples)
     rows = []
     with Mock(args.latency) as mock, tempfile.TemporaryDirectory() as folder:
-        if importlib.util.find_spec("ragaudit"):
+        if args.only != "ragas" and importlib.util.find_spec("ragaudit"):
             # The first call imports LiteLLM, which takes seconds and is not what is measured here.
             with_ragaudit(mock.url, yardstick(1), 1, Path(folder) / "warm")
             cache = Path(folder) / "cache"
@@ -322,7 +323,7 @@ def main(argv: Sequence[str] | None = None) -> None:
                 )
             )  # fmt: skip
             tape_alone, all_of_it = replayed(mock.url, texts, cache, args.cached_rounds)
-        if importlib.util.find_spec("ragas"):
+        if args.only != "ragaudit" and importlib.util.find_spec("ragas"):
             rows.append(
                 measured(
                     "ragas", mock, n, args.latency, args.concurrency,
@@ -351,8 +352,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         )
         print(f"Targets: {TARGETS['calls']:.0f} calls, {TARGETS['tokens']:,} tokens, {TARGETS['ratio']} of the ideal")
     if not importlib.util.find_spec("ragas"):
-        print("ragas is not installed here. In an environment of its own: pip install ragas langchain-openai litellm,")
-        print("then PYTHONPATH=. python -m benchmarks.judge_speed, which measures whatever is importable.")
+        print("ragas is not installed here. In an environment of its own:")
+        print("  pip install 'ragas==0.4.3' 'langchain-community<0.4' 'openai<2' langchain-openai litellm")
+        print("  PYTHONPATH=. python -W ignore -m benchmarks.judge_speed --only ragas")
 
 
 if __name__ == "__main__":

@@ -87,7 +87,10 @@ class LiveJudge:
                 task.cancel()
             if tasks:
                 # Not for ever: a library's task may refuse to be cancelled.
-                await asyncio.wait(tasks, timeout=_LET_GO_SECONDS)
+                ended, _ = await asyncio.wait(tasks, timeout=_LET_GO_SECONDS)
+                for task in ended:
+                    if not task.cancelled():
+                        task.exception()  # seen, so that nothing about it is written to stderr
                 await asyncio.sleep(0.02)
         with suppress(TimeoutError):
             async with asyncio.timeout(_LET_GO_SECONDS):
