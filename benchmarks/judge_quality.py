@@ -95,21 +95,21 @@ def one_claim(
     return Judgement(query_id=sample.query_id, claims=(claim,), cells=tuple(cells), calls=tuple(calls))
 
 
-def main(argv: Sequence[str] | None = None) -> None:
-    """Print one row for each set."""
+def options(parser: argparse.ArgumentParser) -> None:
+    """Which model is asked, and what keeps its replies."""
+    parser.add_argument("--model", default="openai/qwen2.5-coder-1.5b")
+    parser.add_argument("--api-base", default="http://127.0.0.1:8091/v1")
+    parser.add_argument("--cache", default="", help="folder that keeps the replies")
+
+
+def judged(items: Sequence[Item], arguments: argparse.Namespace) -> "list[Judgement]":
+    """What the model says about each item, in their order; at temperature 0, one call at a time."""
     from ragaudit.config import JudgeSettings
     from ragaudit.judge.prompts import PromptSet
     from ragaudit.judge.runner import run
     from ragaudit.judge.settings import how_to_judge, limits, litellm_client, open_tape
     from ragaudit.model.judgement import JudgeSample, SampleChunk
 
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.judge_quality", description=__doc__)
-    parser.add_argument("--model", default="openai/qwen2.5-coder-1.5b")
-    parser.add_argument("--api-base", default="http://127.0.0.1:8091/v1")
-    parser.add_argument("--data", type=Path, default=DATA, help="folder of the sets")
-    parser.add_argument("-n", type=int, default=60, help="items of each set")
-    parser.add_argument("--cache", default="", help="folder that keeps the replies")
-    arguments = parser.parse_args(argv)
     settings = JudgeSettings(
         model=arguments.model,
         api_base=arguments.api_base,
@@ -120,28 +120,38 @@ def main(argv: Sequence[str] | None = None) -> None:
         concurrency=1,
         call_timeout=600,
     )
+    samples = [
+        JudgeSample(query_id=str(n), query="", answer=item.claim, chunks=(SampleChunk(id="text", text=item.text),))
+        for n, item in enumerate(items)
+    ]
+    with open_tape(settings, "new") as tape:
+        judgements = run(
+            samples,
+            prompts=PromptSet.load(),
+            how=how_to_judge(settings),
+            tape=tape,
+            client=litellm_client(settings),
+            limits=limits(settings),
+            judge=one_claim,
+        )
+        return list(judgements)
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Print one row for each set."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.judge_quality", description=__doc__)
+    options(parser)
+    parser.add_argument("--data", type=Path, default=DATA, help="folder of the sets")
+    parser.add_argument("-n", type=int, default=60, help="items of each set")
+    arguments = parser.parse_args(argv)
     rows, missing = [], []
     for name, read in SETS.items():
         try:
             items = balanced(list(read(arguments.data)), arguments.n)
         except FileNotFoundError as error:
             missing.append(f"{name}: left out, {error.filename} is not there")
-            continue
-        samples = [
-            JudgeSample(query_id=str(n), query="", answer=item.claim, chunks=(SampleChunk(id="text", text=item.text),))
-            for n, item in enumerate(items)
-        ]
-        with open_tape(settings, "new") as tape:
-            judgements = run(
-                samples,
-                prompts=PromptSet.load(),
-                how=how_to_judge(settings),
-                tape=tape,
-                client=litellm_client(settings),
-                limits=limits(settings),
-                judge=one_claim,
-            )
-            rows.append(_row(name, items, list(judgements)))
+        else:
+            rows.append(_row(name, items, judged(items, arguments)))
     if rows:
         print_table(f"{TITLE}; {arguments.model}", HEADER, rows)
     print("\n".join(missing))
