@@ -4,7 +4,7 @@ import argparse
 import importlib
 import time
 
-NAMES = ("metrics", "ingest", "whole_audit")
+NAMES = ("metrics", "ingest", "whole_audit", "prediction")
 
 
 def main() -> None:

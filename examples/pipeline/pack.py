@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,15 +27,21 @@ def pack(store: Store, ranked: Sequence[Hit], settings: Mapping[str, Any], k_fin
     """At most k_final rows: parents in place of children, duplicates dropped, the budget kept."""
     packed: list[Row] = []
     seen: set[str] = set()
+    of_source: Counter[str] = Counter()
     used = 0
     for hit in ranked:
         row = _served(store, hit.chunk_id, settings["parent_expansion"])
         if row is None:
             continue
-        key = row.source_id if settings["dedupe_by"] == "source_id" else row.hash
-        if key in seen or used + row.tokens > settings["token_budget"]:
+        key = {"source_id": row.source_id, "content_hash": row.hash}.get(settings["dedupe_by"], row.chunk_id)
+        if key in seen or 0 < settings["max_per_source"] <= of_source[row.source_id]:
+            continue
+        if used + row.tokens > settings["token_budget"]:
+            if settings["on_overflow"] == "stop":
+                break
             continue
         seen.add(key)
+        of_source[row.source_id] += 1
         used += row.tokens
         packed.append(row)
         if len(packed) == k_final:

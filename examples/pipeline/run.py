@@ -41,10 +41,10 @@ class Run:
     id_map: dict[str, str] = field(default_factory=dict)
 
 
-def answer_query(case: Case, store: Store, idf: Idf, faulty: bool) -> Run:
-    """Run one case with its query-time fault on or off."""
+def answer_query(case: Case, store: Store, idf: Idf, faulty: bool, base: config.Config = config.PIPELINE) -> Run:
+    """Run one case with its query-time fault on or off, under the run's configuration or another."""
     fault = case.fault if faulty else None
-    run = _begin(case, fault, faulty)
+    run = _begin(case, fault, faulty, base)
     arms = _search(case, store, run, fault)
     _fuse(run, arms, fault)
     hits = _rank(store, run, idf)
@@ -72,8 +72,8 @@ def strip_literals(text: str) -> str:
     return re.sub(r"\s+", " ", " ".join(kept)).rstrip("?") + "?"
 
 
-def _begin(case: Case, fault: str | None, faulty: bool) -> Run:
-    settings = config.merged(config.PIPELINE, case.config)
+def _begin(case: Case, fault: str | None, faulty: bool, base: config.Config) -> Run:
+    settings = config.merged(base, case.config)
     if faulty:
         settings = config.merged(settings, case.fault_config)
     text, rewrite = case.question, None
@@ -114,7 +114,7 @@ def _search(case: Case, store: Store, run: Run, fault: str | None) -> dict[str, 
             "matching": _matching(store, run, arm, keep),
         }
         found[arm] = kept
-    if fault == "split_id_space":
+    if fault == "split_id_space" and "dense" in found:
         found["dense"] = _with_store_ids(store, found["dense"], run)
         run.arms["dense"] = found["dense"]
     return found
@@ -161,7 +161,7 @@ def _fuse(run: Run, arms: Mapping[str, list[Hit]], fault: str | None) -> None:
         method = fuse.rrf_reversed_lexical
     elif fault == "single_arm_rule":
         method = fuse.rrf_single_arm
-    run.fused = method(floored, run.settings["fusion"]["k"])
+    run.fused = method(floored, run.settings["fusion"]["k"], run.settings["fusion"]["weights"])
     if on_arms:
         run.floored = floored
     if any(item["on"] == "fused" for item in thresholds):

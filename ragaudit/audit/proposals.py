@@ -27,6 +27,17 @@ def experiments_of(
         around: What the run was diagnosed with.
         run: The run's metrics at its real K.
     """
+    bench = bench_of(traces, results, around, run)
+    return propose(results(), bench, around.settings.pipeline, recall=run.get("recall@k"))
+
+
+def bench_of(
+    traces: Iterable[Trace],
+    results: Callable[[], Iterable[QueryResult]],
+    around: Surroundings,
+    run: Mapping[str, Estimate],
+) -> Bench:
+    """The first queries of a run, ready to be replayed; arguments as for `experiments_of`."""
     settings = around.settings
     bench = Bench(
         ChunkTable.of(around.identities.inventory),
@@ -41,4 +52,4 @@ def experiments_of(
         if result is not None:
             pipeline = settings.pipeline.with_overrides(trace.config)
             bench.add(gather(trace, around.identities, around.acl), result.diagnosis, pipeline, around.identities)
-    return propose(results(), bench, settings.pipeline, recall=run.get("recall@k"))
+    return bench

@@ -8,11 +8,14 @@ from ragaudit.evidence.journey import QueryEvidence
 from ragaudit.experiments.replay import ChunkTable, Unreplayable, replay
 from ragaudit.metrics.ranking import Floats, Gain, QueryRanks, measure_rows
 from ragaudit.metrics.stats import mean_interval, seed_for
-from ragaudit.model.diagnosis import Diagnosis, Outcome
+from ragaudit.model.diagnosis import Diagnosis, Gap, Outcome, Stage
 from ragaudit.model.experiment import Change
 from ragaudit.model.pipeline import Pipeline
 from ragaudit.model.result import METRICS, Estimate
 from ragaudit.model.trace import GoldMode, Trace
+
+_OF_ALL_GOLD = ("recall@k", "ap@k")
+"""Undefined for a query that needs more gold than K holds."""
 
 LIMIT = 5_000
 """Queries that are replayed, in the order of the run; more would make every proposal wait for little."""
@@ -26,10 +29,14 @@ class Recorded:
     pipeline: Pipeline
     groups: tuple[tuple[int, float, int], ...]
     """(gold position, grade, group) for the gold that counts."""
+    sound: frozenset[int]
+    """Positions of the gold whose chunk holds the evidence: packing any other delivers an id and no evidence."""
     packed: dict[str, tuple[int, ...]]
     """Id -> positions of the gold that it stands for in the context."""
     context: tuple[str, ...]
     failing: bool
+    is_aggregate: bool
+    """It needs more gold than K holds: its recall is undefined and in no mean."""
 
 
 @dataclass(frozen=True)
@@ -40,10 +47,12 @@ class Effect:
     """Failing queries whose needed gold would all be packed."""
     lost: tuple[str, ...]
     """Queries whose needed gold is all packed now and would not be."""
+    unknown: tuple[str, ...]
+    """Queries for which the recorded lists cannot tell what the change would do; they stay as they are."""
     changes: dict[str, Change]
     replayed: int
     unreplayable: dict[str, int]
-    """Why, counted; these queries stay as they are in the figures."""
+    """Why, counted."""
 
 
 class Bench:
@@ -69,7 +78,8 @@ class Bench:
         if not counted or trace.final_context_ids is None:
             return
         pipeline = self._interned(trace, pipeline)
-        if replay(trace, pipeline, self._chunks) != trace.final_context_ids:
+        is_cut = trace.prompt_ids not in (None, trace.final_context_ids)  # what the prompt leaves out, no list tells
+        if is_cut or replay(trace, pipeline, self._chunks) != trace.final_context_ids:
             self.excluded += 1
             return
         names = standing(trace, identities).packed
@@ -78,9 +88,11 @@ class Bench:
                 trace=trace,
                 pipeline=pipeline,
                 groups=counted,
+                sound=_sound(evidence, diagnosis),
                 packed={i: tuple(position for position, _ in ways) for i, ways in names.items()},
                 context=trace.final_context_ids,
                 failing=diagnosis.delivered is False,
+                is_aggregate=diagnosis.gap is Gap.AGGREGATE_QUERY,
             )
         )
 
@@ -100,11 +112,13 @@ class Bench:
         """Replay every recorded query under a change of one variable."""
         after: list[tuple[str, ...]] = []
         reasons: dict[str, int] = {}
+        unknown: list[str] = []
         changed = {id(pipeline): change(pipeline) for pipeline in self._pipelines.values()}
         for row in self.rows:
             found = replay(row.trace, changed[id(row.pipeline)], self._chunks)
             if isinstance(found, Unreplayable):
                 reasons[found.reason] = reasons.get(found.reason, 0) + 1
+                unknown.append(row.trace.query_id)
                 found = row.context
             after.append(found)
         kept, lost = [], []
@@ -117,8 +131,9 @@ class Bench:
         return Effect(
             tuple(kept),
             tuple(lost),
+            tuple(unknown),
             self._changes(after, changed, name),
-            len(self.rows) - sum(reasons.values()),
+            len(self.rows) - len(unknown),
             reasons,
         )
 
@@ -130,14 +145,17 @@ class Bench:
         before_values = self._measure([row.context for row in self.rows], {})
         after_values = self._measure(after, changed)
         found = {}
+        defined = [n for n, row in enumerate(self.rows) if not row.is_aggregate]
         for metric in METRICS:
             difference = after_values[metric] - before_values[metric]
+            if metric in _OF_ALL_GOLD:
+                difference = difference[defined]
             interval = mean_interval(difference, seed=seed_for(self._seed, name, metric), resamples=self._resamples)
             whole = self._run.get(metric)
             if interval is None or whole is None or whole.mean is None:
                 continue
             # Queries that are not on the bench stay as they are: their part of the run's mean does not move.
-            part = min(1.0, len(self.rows) / whole.n)
+            part = min(1.0, len(difference) / whole.n)
             mean, low, high = (whole.mean + part * value for value in interval)
             found[metric] = Change.model_validate({"from": whole.mean, "to": mean, "low": low, "high": high})
         return found
@@ -170,6 +188,14 @@ def _counted(evidence: QueryEvidence, diagnosis: Diagnosis) -> tuple[tuple[int, 
     return tuple((position, gold.grade, 0 if any_mode else position) for position, gold in rows)
 
 
+_BEFORE_THE_INDEX = (Stage.INGESTION, Stage.PARSE, Stage.CHUNK)
+
+
+def _sound(evidence: QueryEvidence, diagnosis: Diagnosis) -> frozenset[int]:
+    lost = {v.id for v in diagnosis.gold if v.outcome is Outcome.FAIL and v.stage in _BEFORE_THE_INDEX}
+    return frozenset(position for position, row in enumerate(evidence.gold) if row.gold.id not in lost)
+
+
 def _first_ranks(row: Recorded, context: tuple[str, ...]) -> dict[int, int]:
     found: dict[int, int] = {}
     for rank, chunk_id in enumerate(context, start=1):
@@ -179,10 +205,10 @@ def _first_ranks(row: Recorded, context: tuple[str, ...]) -> dict[int, int]:
 
 
 def _complete(row: Recorded, context: tuple[str, ...]) -> bool:
-    """Every needed group has an id in the context."""
+    """Every needed group has its evidence in the context."""
     found = _first_ranks(row, context)
     groups = {group for _, _, group in row.groups}
-    return {group for position, _, group in row.groups if position in found} == groups
+    return {group for position, _, group in row.groups if position in found and position in row.sound} == groups
 
 
 def _ranks(row: Recorded, context: tuple[str, ...], k: int) -> QueryRanks:

@@ -118,7 +118,7 @@ def _best_replay(
         lost=effect.lost[:MAX_QUERIES],
         of=bench.failing,
         predicted={metric: change for metric, change in effect.changes.items() if metric in _SHOWN},
-        excluded=bench.excluded + sum(effect.unreplayable.values()),
+        excluded=bench.excluded + len(effect.unknown),
     )
 
 

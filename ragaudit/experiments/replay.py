@@ -222,6 +222,8 @@ def _dedupe_key(rule: str | None, chunks: ChunkTable) -> Callable[[str], str] | 
     word = (rule or "chunk").casefold()
     if "chunk" in word or word in ("id", "none"):
         return lambda chunk_id: chunk_id
+    if "minhash" in word or "simhash" in word:
+        return None
     if any(part in word for part in ("text", "content", "hash")):
         return lambda chunk_id: chunks.text.get(chunk_id, chunk_id)
     if any(part in word for part in ("source", "file", "doc")):

@@ -1,0 +1,251 @@
+"""The final context, recomputed by hand from recorded lists under one change after another."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from replay_builders import ARMS, FUSED, packed, pipeline, table, trace
+
+from ragaudit.config import load_settings
+from ragaudit.experiments.replay import ChunkTable, Unreplayable, replay, reproduces
+from ragaudit.model.inventory import Chunk, Inventory
+from ragaudit.readers.bundle import locate, open_bundle, read_traces
+
+DEMO = Path(__file__).resolve().parents[2] / "examples" / "demo"
+CUT = "the reranker's output was cut, and the scores below the cut are not logged"
+
+
+def reranked(order="dcab", given=FUSED, **over):
+    return trace(rerank_input=tuple(given), after_rerank=tuple(order), **over)
+
+
+# --- fusion -------------------------------------------------------------------------------------------------------
+
+
+def test_arms_are_fused_by_reciprocal_rank_and_cut_at_k():
+    assert packed(trace(), k_final=4) == "badc"
+    assert packed(trace()) == "bad"
+
+
+def test_the_query_s_own_k_counts_when_the_configuration_has_none():
+    assert packed(trace(k=2), k_final=None) == "ba"
+
+
+def test_ties_keep_the_logged_order():
+    arms = {"dense": ("a", "c"), "bm25": ("b", "d")}
+    assert packed(trace(arms, fused=("b", "a", "d", "c")), k_final=4) == "badc"
+
+
+def test_ties_without_a_fused_list_keep_the_order_of_first_sight():
+    assert packed(trace({"dense": ("a", "c"), "bm25": ("b", "d")}), k_final=4) == "abcd"
+
+
+def test_a_small_constant_favours_the_first_rank():
+    # k 60: c 1/63 + 1/62 over a 1/61. k 0: a 1, c 1/3 + 1/2.
+    arms = {"dense": ("a", "b", "c"), "bm25": ("d", "c")}
+    assert packed(trace(arms), k_final=1) == "c"
+    assert packed(trace(arms), k_final=1, fusion={"k": 0.1}) == "a"
+
+
+def test_weights_count_for_the_arm_that_brought_the_id():
+    # a 1/61, d 3/62, c 1/63, b 1/62 + 3/61
+    assert packed(trace(), k_final=4, fusion={"weights": {"bm25": 3.0}}) == "bdac"
+    assert packed(trace(), k_final=4, fusion={"weights": {"dense": 0.0}})[:2] == "bd"
+
+
+def test_an_arm_that_is_dropped_brings_nothing():
+    assert packed(trace(), arms=["bm25"]) == "bd"
+    assert packed(trace(fused=FUSED), arms=["dense"]) == "abc"
+
+
+def test_one_arm_alone_needs_no_fusion():
+    assert packed(trace({"dense": ("c", "a", "b", "d")}), fusion={"method": None}) == "cab"
+
+
+def test_another_fusion_than_by_rank_is_refused():
+    assert packed(trace(), fusion={"method": "Relative_Score"}) == "fusion relative_score is not recomputed from ranks"
+    assert packed(trace(), fusion={"method": None}) == "fusion method unknown is not recomputed from ranks"
+
+
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        (trace(None), "arms are not logged"),
+        (trace(after_filter=("a",)), "a filter behind the search may drop rows that only a run would show"),
+        (trace(id_map={"vec-1": "a"}), "lists use several id spaces"),
+    ],
+)
+def test_what_the_lists_cannot_tell_is_refused_with_its_reason(query, reason):
+    assert packed(query) == reason
+
+
+# --- floors -------------------------------------------------------------------------------------------------------
+
+
+def floor(on, value, **over):
+    return [{"on": on, "value": value, "direction": "min", **over}]
+
+
+def test_a_floor_on_an_arm_cuts_that_arm_before_fusion():
+    # without c in dense: b 1/62 + 1/61, a 1/61, d 1/62
+    assert packed(trace(), k_final=4, thresholds=floor("dense", 0.8)) == "bad"
+    assert packed(trace(), k_final=4, thresholds=floor("bm25", 10)) == "bac"
+
+
+def test_a_floor_may_keep_what_is_low():
+    assert packed(trace(), k_final=4, thresholds=[{"on": "dense", "value": 0.8, "direction": "max"}]) == "bcd"
+
+
+def test_a_floor_on_the_fused_list_that_reads_an_arm_s_score_loses_every_hit_of_the_other_arm_alone():
+    assert packed(trace(), k_final=4, thresholds=floor("fused", 0.1, score="dense")) == "bac"
+    assert packed(trace(), k_final=4, thresholds=floor("fused", 0.75, score="cosine")) == "ba"
+
+
+def test_a_floor_on_the_fused_score_is_recomputed():
+    assert packed(trace(), k_final=4, thresholds=floor("fused", 1 / 61.5)) == "ba"
+
+
+def test_a_floor_that_is_off_cuts_nothing():
+    assert packed(trace(), k_final=4, thresholds=floor("dense", None)) == "badc"
+
+
+def test_a_floor_on_a_score_that_nobody_logged_is_refused():
+    said = packed(trace(), thresholds=floor("fused", 0.1, score="colbert"))
+    assert said == "a floor on fused reads colbert, which is not logged"
+
+
+# --- reranking ----------------------------------------------------------------------------------------------------
+
+
+def test_the_reranker_s_recorded_order_is_taken():
+    assert packed(reranked(), k_final=4) == "dcab"
+
+
+def test_fewer_candidates_leave_those_in_the_reranker_s_order():
+    assert packed(reranked(), k_final=4, rerank={"candidates": 2}) == "ab"
+    assert packed(reranked(), k_final=4, rerank={"candidates": 3}) == "dab"
+
+
+def test_a_candidate_that_was_never_scored_is_refused():
+    said = packed(reranked("ab", given="ba"), rerank={"candidates": 3, "top_n": 2})
+    assert said == "the reranker never scored some of the candidates"
+
+
+def test_a_fusion_that_brings_other_candidates_is_refused():
+    query = reranked("ab", given="ba")
+    assert packed(query, rerank={"candidates": 2}) == "ab"
+    said = packed(query, rerank={"candidates": 2}, fusion={"weights": {"bm25": 3.0}})
+    assert said == "the reranker never scored some of the candidates"
+
+
+def test_top_n_cuts_the_reranked_list():
+    assert packed(reranked(), rerank={"top_n": 2}) == "dc"
+
+
+def test_below_the_reranker_s_own_cut_nothing_is_known():
+    query = reranked("dc")
+    assert packed(query, rerank={"top_n": 2}) == "dc"
+    assert packed(query, rerank={"top_n": 3}) == CUT
+    assert packed(query) == CUT
+
+
+def test_without_the_reranker_the_fused_order_is_packed():
+    assert packed(reranked(), k_final=4, rerank={"model": ""}) == "badc"
+
+
+@pytest.mark.parametrize(("weight", "order"), [(1.0, "cba"), (0.75, "cba"), (0.5, "acb"), (0.0, "abc")])
+def test_a_blend_weighs_the_reranker_s_rank_against_the_rank_before_it(weight, order):
+    # at 0.5: a 1/61 + 1/63 = c 1/63 + 1/61, over b 2/62; the tie keeps the order before reranking
+    query = trace({"dense": ("a", "b", "c")}, rerank_input=("a", "b", "c"), after_rerank=("c", "b", "a"))
+    assert packed(query, rerank={"blend": weight}) == order
+
+
+def test_a_floor_on_the_reranker_s_score():
+    query = trace(rerank_input=FUSED, after_rerank={"d": 0.9, "a": 0.5, "c": 0.2, "b": 0.1})
+    assert packed(query, thresholds=floor("rerank", 0.3)) == "da"
+
+
+# --- packing ------------------------------------------------------------------------------------------------------
+
+
+def test_duplicates_are_dropped_by_source_by_text_or_by_chunk():
+    chunks = table(source={"b": "s1", "a": "s1", "d": "s2", "c": "s2"}, text={"b": "h1", "a": "h2", "d": "h1"})
+    assert packed(trace(), chunks, pack={"dedupe_by": "source_id"}) == "bd"
+    assert packed(trace(), chunks, pack={"dedupe_by": "content_hash"}) == "bac"
+    assert packed(trace(), chunks, pack={"dedupe_by": "chunk"}) == "bad"
+
+
+def test_an_unknown_way_to_drop_duplicates_is_refused():
+    assert packed(trace(), pack={"dedupe_by": "minhash"}) == "duplicates are removed by 'minhash'"
+
+
+def test_what_is_over_the_budget_is_skipped_or_ends_the_packing():
+    chunks = table(tokens={"b": 50, "a": 80, "d": 40, "c": 10})
+    assert packed(trace(), chunks, k_final=4, pack={"token_budget": 100}) == "bdc"
+    assert packed(trace(), chunks, k_final=4, pack={"token_budget": 100, "on_overflow": "stop"}) == "b"
+    assert packed(trace(), chunks, k_final=4, pack={"token_budget": 130, "on_overflow": "stop"}) == "ba"
+
+
+def test_a_duplicate_costs_no_budget():
+    chunks = table(tokens={"b": 50, "a": 50, "d": 40, "c": 10}, text={"b": "h1", "a": "h1"})
+    assert packed(trace(), chunks, pack={"token_budget": 100, "dedupe_by": "content_hash"}) == "bdc"
+
+
+def test_a_budget_without_token_counts_is_refused():
+    assert packed(trace(), pack={"token_budget": 100}) == "token counts are not known, and the budget needs them"
+
+
+def test_so_many_of_a_source_and_0_is_no_limit():
+    chunks = table(source={"b": "s1", "a": "s1", "d": "s1", "c": "s2"})
+    assert packed(trace(), chunks, pack={"max_per_source": 1}) == "bc"
+    assert packed(trace(), chunks, pack={"max_per_source": 2}) == "bac"
+    assert packed(trace(), chunks, pack={"max_per_source": 0}) == "bad"
+
+
+def test_parents_are_refused():
+    assert packed(trace(), pack={"parent_expansion": True}) == "parents are packed for their children"
+
+
+def test_the_chunk_table_knows_aliases():
+    rows = {"b": Chunk(chunk_id="b", aliases=("old-b",), source_id="s1", tokens=50, content_hash="h1")}
+    found = ChunkTable.of(Inventory.of(None, rows, None))
+    assert (found.source["old-b"], found.tokens["old-b"], found.text["old-b"]) == ("s1", 50, "h1")
+
+
+# --- no change ----------------------------------------------------------------------------------------------------
+
+
+def test_a_query_is_reproduced_when_no_change_gives_its_context():
+    assert reproduces(trace(final_context_ids=("b", "a", "d")), pipeline(), table())
+    assert not reproduces(trace(final_context_ids=("a", "b", "d")), pipeline(), table())
+    assert not reproduces(trace(), pipeline(), table())
+
+
+def test_the_demo_is_reproduced_or_refused_but_for_one_query_whose_second_arm_was_not_logged():
+    paths = locate(DEMO)
+    bundle = open_bundle(paths, load_settings(paths.config, env={}, flags={}))
+    chunks = ChunkTable.of(bundle.inventory)
+    refused: Counter[str] = Counter()
+    same, other = 0, []
+    for query in read_traces(bundle):
+        configured = bundle.settings.pipeline.with_overrides(query.config).with_overrides({"k_final": query.k_final})
+        found = replay(query, configured, chunks)
+        if isinstance(found, Unreplayable):
+            refused[found.reason] += 1
+        elif found == query.final_context_ids:
+            same += 1
+        else:
+            other.append(query.query_id)
+    assert other == ["q-032"]
+    assert refused == {
+        "the reranker never scored some of the candidates": 2,  # fusion itself was broken for these two
+        "arms are not logged": 2,
+        "parents are packed for their children": 2,
+        "lists use several id spaces": 1,
+        "a filter behind the search may drop rows that only a run would show": 1,
+    }
+    assert same == 90 - 1 - refused.total()
+
+
+def test_the_builder_s_arms_are_what_its_comment_says():
+    assert tuple(packed(trace(ARMS), k_final=4)) == FUSED
