@@ -3,9 +3,12 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"
+settings.register_profile("ours", deadline=None)  # no timed tests: a busy machine is not a failure
+settings.load_profile("ours")
 
 
 @pytest.fixture

@@ -67,9 +67,9 @@ def claims_request(
 
 def _schema(sides: tuple[Side, ...]) -> dict[str, Any]:
     item = closed({"quote": {"type": "string"}, "claim": {"type": "string"}})
-    properties: dict[str, Any] = {side.value: {"type": "array", "items": item} for side in sides}
-    if Side.ANSWER in sides:
-        properties["abstained"] = {"type": "boolean"}
+    # First: a small model that begins with the list leaves it empty.
+    properties: dict[str, Any] = {"abstained": {"type": "boolean"}} if Side.ANSWER in sides else {}
+    properties |= {side.value: {"type": "array", "items": item} for side in sides}
     return closed(properties)
 
 

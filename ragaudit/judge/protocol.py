@@ -142,10 +142,34 @@ class _Judging:
         self, claims: Sequence[Claim], windows: Sequence[Window], verdicts: Verdicts, purpose: str = "matrix"
     ) -> list[MatrixTask]:
         """Every claim against every window, in as few calls as the limits allow."""
+        if self.how.mode == "matrix":
+            return self._matrix_tasks(claims, windows, purpose, verdicts, size=self.how.max_claims, most=None)
+        # Side by side: what is asked about the reference then does not change with the answer, and is not asked again.
+        return [
+            task
+            for side in Side
+            for task in self._matrix_tasks(
+                [claim for claim in claims if claim.side is side],
+                [window for window in windows if window.side in (None, side)],
+                purpose,
+                verdicts,
+                size=1,
+                most=self.how.max_texts,
+            )
+        ]
+
+    def _matrix_tasks(
+        self,
+        claims: Sequence[Claim],
+        windows: Sequence[Window],
+        purpose: str,
+        verdicts: Verdicts,
+        *,
+        size: int,
+        most: int | None,
+    ) -> list[MatrixTask]:
         key = key_for([*(window.text for window in windows), *(claim.text for claim in claims)])
-        size = 1 if self.how.mode == "per_claim" else self.how.max_claims
         tasks = []
-        most = self.how.max_texts if self.how.mode == "per_claim" else None
         for some in _batches(windows, self.how.max_batch_chars, most):
             mine = by_side(some)
             asked = [claim for claim in claims if mine[claim.side]]

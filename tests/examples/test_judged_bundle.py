@@ -47,7 +47,7 @@ def test_the_bundle_is_read_and_nothing_in_it_is_labelled() -> None:
     paths = locate(JUDGED)
     bundle = open_bundle(paths, load_settings(paths.config, env={}, flags={}))
     traces = list(read_traces(bundle))
-    assert len(traces) == 30
+    assert len(traces) == 25
     assert not any(trace.gold_labelled or trace.gold for trace in traces)
     labels = {"correct", "supported", "supported_by", "abstained"}
     assert not any(

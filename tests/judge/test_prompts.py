@@ -8,7 +8,7 @@ from ragaudit.errors import ConfigError
 from ragaudit.judge.prompts import PromptSet
 
 PINNED = {
-    "claims": (1, ("key", "question", "texts"), ("abstained",), "fc3791bb162e9dc6"),
+    "claims": (1, ("key", "question", "texts"), ("abstained",), "ea302361d88c1960"),
     "matrix": (1, ("key", "texts", "claims", "ids"), ("supported", "contradicted"), "d67a93236b8dff6b"),
     "claim": (1, ("key", "texts", "claim", "names"), ("supported", "contradicted", "missing"), "f29de7747f514448"),
     "relevance": (1, ("key", "question", "texts", "names"), ("relevant", "irrelevant"), "0bf075c008bf889e"),
