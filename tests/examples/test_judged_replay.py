@@ -1,4 +1,4 @@
-"""The judged example on its recorded replies: offline, without a provider, and with the judge's errors in plain sight."""
+"""The judged example on its recorded replies: offline, without a provider, the judge's errors in plain sight."""
 
 import json
 import subprocess
