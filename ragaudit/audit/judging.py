@@ -107,7 +107,7 @@ def _proxy(chunk_id: str, quote: str | None) -> Gold:
     """Gold that the judge found: a chunk, or words of a source document that no chunk was found to hold."""
     if chunk_id.startswith(PASSAGE):
         return Gold(id=chunk_id, source_id=chunk_id.removeprefix(PASSAGE).rpartition("#")[0], span=quote)
-    return Gold(id=chunk_id, span=quote)
+    return Gold(id=chunk_id)  # no span: a model's quote is close enough to read by, not to search a source for
 
 
 def _evidence(judgement: Judgement) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]:
