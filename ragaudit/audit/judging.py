@@ -96,7 +96,6 @@ def complete(trace: Trace, judgement: Judgement, settings: JudgeSettings) -> Jud
     if not groups and not unfound:
         return Judged(completed, by_judge=False)
     quotes = {found.chunk_id: found.quote for found in judgement.found}
-    quotes.update({cell.chunk_id: cell.quote for cell in judgement.cells if cell.verdict is Verdict.SUPPORTED})
     ids = dict.fromkeys(chunk_id for group in groups for chunk_id in group)
     gold = tuple(_proxy(chunk_id, quotes.get(chunk_id)) for chunk_id in ids)
     update = {"gold": gold, "gold_groups": groups or None, "gold_mode": GoldMode.ALL, "gold_labelled": bool(gold)}
