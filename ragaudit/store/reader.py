@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -17,12 +17,13 @@ from ragaudit.model.result import QueryResult, Summary
 from ragaudit.model.trace import Trace
 from ragaudit.store import schema
 from ragaudit.store.codec import unpack_trace
+from ragaudit.store.filters import EVERYTHING, SORT_KEYS, Filter, Sort
 
 MAX_CELL_BYTES = 256 << 20
 
 
 class Row(Concluded):
-    """One line of a list of queries. `seq` is its place: pass the last one as `after` to get the next page."""
+    """One line of a list of queries. `seq` is its place in the order of the file."""
 
     seq: int
     query_id: str
@@ -105,50 +106,51 @@ class AuditReader:
 
     def page(
         self,
+        where: Filter = EVERYTHING,
         *,
-        outcome: Outcome | None = None,
-        stage: Stage | None = None,
-        cause: str | None = None,
-        severity: Severity | None = None,
-        search: str | None = None,
-        after: int | None = None,
+        sort: Sort = Sort.TRACES,
+        marks: Collection[str] = (),
+        offset: int = 0,
         limit: int = 100,
     ) -> list[Row]:
-        """The next rows that match, leaks first, then in the order of the traces.
+        """Rows that match, leaks first, then in the order of the traces, unless sorted otherwise.
 
         Args:
-            outcome: Only this outcome.
-            stage: Only this primary stage.
-            cause: Only queries for which this check fired.
-            severity: Only leaks, or only the rest.
-            search: Only queries whose id or text holds this, upper and lower case alike (ASCII).
-            after: The `seq` of the last row seen; None starts at the top.
+            where: Only these.
+            sort: In this order.
+            marks: The queries that `is:marked` means.
+            offset: Leave out this many rows.
             limit: At most this many rows.
         """
-        table, seq, where, values = _matching(outcome, stage, cause, severity, search)
-        if after is not None:
-            where.append(f"{seq} > ?")
-            values.append(after)
+        condition, values = where.where(marks)
+        key = SORT_KEYS[sort]
         rows = self._all(
-            f"SELECT q.seq, q.query_id, q.outcome, q.stage, q.gap, q.causes, q.n_gold, q.query_text FROM {table} "
-            f"WHERE {' AND '.join(where) or 'true'} ORDER BY {seq} LIMIT ?",
-            (*values, limit),
+            "SELECT q.seq, q.query_id, q.outcome, q.stage, q.gap, q.causes, q.n_gold, q.query_text FROM queries q "
+            f"WHERE {condition} ORDER BY {'' if sort is Sort.TRACES else key + ', '}q.seq LIMIT ? OFFSET ?",
+            (*values, limit, offset),
         )
         with self._checked():
             return [_row(row) for row in rows]
 
-    def count(
-        self,
-        *,
-        outcome: Outcome | None = None,
-        stage: Stage | None = None,
-        cause: str | None = None,
-        severity: Severity | None = None,
-        search: str | None = None,
-    ) -> int:
+    def count(self, where: Filter = EVERYTHING, *, marks: Collection[str] = ()) -> int:
         """How many rows `page` would give in all."""
-        table, _, where, values = _matching(outcome, stage, cause, severity, search)
-        return int(self._all(f"SELECT count(*) FROM {table} WHERE {' AND '.join(where) or 'true'}", values)[0][0])
+        condition, values = where.where(marks)
+        return int(self._all(f"SELECT count(*) FROM queries q WHERE {condition}", values)[0][0])
+
+    def index_of(
+        self, query_id: str, where: Filter = EVERYTHING, *, sort: Sort = Sort.TRACES, marks: Collection[str] = ()
+    ) -> int | None:
+        """How many rows of `page` stand before this query; None when it is not among them."""
+        condition, values = where.where(marks)
+        key = SORT_KEYS[sort]
+        found = self._one(
+            f"SELECT {key}, q.seq FROM queries q WHERE q.query_id = ? AND ({condition})", (query_id, *values)
+        )
+        if found is None:
+            return None
+        before = "q.seq < ?" if sort is Sort.TRACES else f"({key}, q.seq) < (?, ?)"
+        sql = f"SELECT count(*) FROM queries q WHERE {condition} AND {before}"
+        return int(self._all(sql, (*values, *(found[1:] if sort is Sort.TRACES else found)))[0][0])
 
     def iter_results(self, *, passed: bool = True) -> Iterator[QueryResult]:
         """Every result, leaks first, one in memory at a time; `passed=False` leaves out what passed without a leak."""
@@ -212,31 +214,6 @@ class AuditReader:
         except (ValueError, TypeError, RecursionError) as error:
             said = str(error).splitlines()[0]
             raise AuditFileError(f"{self.path}: damaged ({said}). {schema.AGAIN}") from error
-
-
-def _matching(
-    outcome: Outcome | None, stage: Stage | None, cause: str | None, severity: Severity | None, search: str | None
-) -> tuple[str, str, list[str], list[Any]]:
-    """The tables to read, the column that orders them, the conditions and their values."""
-    table, seq = "queries q", "q.seq"
-    where: list[str] = []
-    values: list[Any] = []
-    if cause is not None:
-        # CROSS JOIN pins the order: by the cause's own index, already sorted by seq.
-        table, seq = "causes c CROSS JOIN queries q ON q.seq = c.seq", "c.seq"
-        where.append("c.cause = ?")
-        values.append(cause)
-    for column, wanted in (("outcome", outcome), ("stage", stage)):
-        if wanted is not None:
-            where.append(f"q.{column} = ?")
-            values.append(wanted.value)
-    if severity is not None:
-        where.append(f"{seq} < 0" if severity is Severity.LEAK else f"{seq} > 0")
-    if search:
-        pattern = "%" + "".join("\\" + c if c in "\\%_" else c for c in search) + "%"
-        where.append("(q.query_id LIKE ? ESCAPE '\\' OR q.query_text LIKE ? ESCAPE '\\')")
-        values += [pattern, pattern]
-    return table, seq, where, values
 
 
 def _row(row: tuple[Any, ...]) -> Row:

@@ -10,7 +10,7 @@ from ragaudit.errors import AuditFileError
 APPLICATION_ID = 0x52414744
 """In the header of every audit file (`file` and SQLite show it), so that another database is not mistaken for one."""
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Raised by any change to TABLES or to what a column means. Other versions are refused, never guessed at."""
 
 LEAK_OFFSET = 1 << 40
@@ -34,13 +34,25 @@ TABLES: dict[str, str] = {
         "CREATE TABLE sources (source_id TEXT PRIMARY KEY, text TEXT, extracted_text TEXT, acl TEXT, "
         "record TEXT NOT NULL)"
     ),
+    "patches": (
+        "CREATE TABLE patches (n INTEGER PRIMARY KEY, action TEXT NOT NULL, query_id TEXT NOT NULL, at TEXT NOT NULL, "
+        "about_outcome TEXT NOT NULL, about_stage TEXT NOT NULL, patch TEXT NOT NULL)"
+    ),
+    "reviews": (
+        "CREATE TABLE reviews (query_id TEXT PRIMARY KEY, verdict TEXT, tags TEXT NOT NULL, review TEXT NOT NULL) "
+        "WITHOUT ROWID"
+    ),
 }
-"""Lists and pages read `queries` alone, whose rows are short: results and traces are fetched one at a time."""
+"""Lists and pages read `queries` alone, whose rows are short: results and traces are fetched one at a time.
+
+`patches` is what people did, in order; `reviews` is its fold, one row a query, kept for filters.
+"""
 
 INDEXES: dict[str, str] = {
     "queries_outcome": "CREATE INDEX queries_outcome ON queries (outcome)",
     "queries_stage": "CREATE INDEX queries_stage ON queries (stage)",
     "queries_stage_outcome": "CREATE INDEX queries_stage_outcome ON queries (stage, outcome)",
+    "patches_query": "CREATE INDEX patches_query ON patches (query_id)",
 }
 """Each ends in the row's seq by itself, so that a page within one stage or outcome needs no sort."""
 

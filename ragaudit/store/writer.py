@@ -19,6 +19,7 @@ from ragaudit.model.result import QueryResult, Summary
 from ragaudit.model.trace import Trace
 from ragaudit.store import schema
 from ragaudit.store.codec import filled, pack_trace, to_json
+from ragaudit.store.reviews import carry_over
 
 
 class AuditWriter:
@@ -159,7 +160,10 @@ class AuditWriter:
             connection.execute("INSERT INTO meta VALUES ('inventory', '1')")
 
     def finish(self, summary: Summary) -> None:
-        """Write the summary and put the file in place of `out`: either all of it is there afterwards, or nothing."""
+        """Write the summary and put the file in place of `out`: either all of it is there afterwards, or nothing.
+
+        What people said about the queries of an older audit in that place is carried over.
+        """
         with schema.translated(self.partial):
             with self._connection as connection:
                 connection.execute("BEGIN IMMEDIATE")
@@ -167,6 +171,7 @@ class AuditWriter:
                     "INSERT OR REPLACE INTO meta VALUES ('summary', ?)",
                     (summary.model_dump_json(exclude_defaults=True),),
                 )
+                carry_over(self.out, connection)
             self._connection.execute("PRAGMA journal_mode = DELETE")
             self._connection.close()
         try:

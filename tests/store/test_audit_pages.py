@@ -1,10 +1,11 @@
 import pytest
 
+from ragaudit.errors import ConfigError
 from ragaudit.model.diagnosis import Diagnosis, Outcome, Severity, Stage
 from ragaudit.model.result import QueryResult
 from ragaudit.model.trace import Trace
 from ragaudit.store import AuditReader, AuditWriter
-from ragaudit.store.reader import _matching
+from ragaudit.store.filters import Sort, parse_filter
 
 QUERIES = [
     # id, outcome, stage, causes, text
@@ -15,6 +16,7 @@ QUERIES = [
     ("q5", Outcome.FAIL, Stage.UNDETERMINED, (), "export limits"),
     ("q6", Outcome.FAIL, Stage.FILTER, (), "salary bands"),
 ]
+RECALL = {"q1": 0.0, "q4": 0.5}
 
 
 @pytest.fixture
@@ -23,7 +25,13 @@ def reader(tmp_path):
         for query_id, outcome, stage, causes, text in QUERIES:
             severity = Severity.LEAK if query_id == "q6" else Severity.NORMAL
             diagnosis = Diagnosis(query_id=query_id, outcome=outcome, stage=stage, causes=causes, severity=severity)
-            result = QueryResult(diagnosis=diagnosis, query_text=text, k_final=8, metrics={})
+            result = QueryResult(
+                diagnosis=diagnosis,
+                query_text=text,
+                k_final=8,
+                metrics={"recall@k": RECALL.get(query_id)},
+                slices={"language": "de"} if query_id == "q3" else {},
+            )
             writer.add([(result, Trace(query_id=query_id, query_text=text, k_final=8))])
     with AuditReader.open(tmp_path / "run.audit.partial") as reader:
         yield reader
@@ -36,34 +44,90 @@ def ids(rows):
 @pytest.mark.parametrize(
     ("wanted", "expected"),
     [
-        ({}, ["q6", "q1", "q2", "q3", "q4", "q5"]),
-        ({"stage": Stage.RERANK}, ["q1", "q4"]),
-        ({"outcome": Outcome.FAIL}, ["q6", "q1", "q3", "q4", "q5"]),
-        ({"outcome": Outcome.FAIL, "stage": Stage.UNDETERMINED}, ["q5"]),
-        ({"cause": "top_n_cut"}, ["q1", "q3", "q4"]),
-        ({"cause": "top_n_cut", "stage": Stage.RERANK}, ["q1", "q4"]),
-        ({"cause": "no_such_cause"}, []),
-        ({"severity": Severity.LEAK}, ["q6"]),
-        ({"severity": Severity.NORMAL, "stage": Stage.FILTER}, []),
-        ({"search": "refund"}, ["q1", "q3"]),
-        ({"search": "100%"}, ["q3"]),
-        ({"search": "f_i"}, ["q3"]),
-        ({"search": "Q4"}, ["q4"]),
-        ({"search": "'; DROP TABLE queries; --"}, []),
+        ("", ["q6", "q1", "q2", "q3", "q4", "q5"]),
+        ("stage:rerank", ["q1", "q4"]),
+        ("stage:rerank,fuse", ["q1", "q3", "q4"]),
+        ("stage:rer", ["q1", "q4"]),
+        ("-stage:rerank", ["q6", "q2", "q3", "q5"]),
+        ("!stage:rerank outcome:fail", ["q6", "q3", "q5"]),
+        ("outcome:fail", ["q6", "q1", "q3", "q4", "q5"]),
+        ("outcome:fail stage:undetermined", ["q5"]),
+        ("is:failing", ["q6", "q1", "q3", "q4", "q5"]),
+        ("is:passing", ["q2"]),
+        ("is:undetermined", ["q5"]),
+        ("cause:top_n_cut", ["q1", "q3", "q4"]),
+        ("cause:top-n-cut stage:rerank", ["q1", "q4"]),
+        ("cause:no_such_cause", []),
+        ("is:leak", ["q6"]),
+        ("-is:leak stage:filter", []),
+        ("refund", ["q1", "q3"]),
+        ("refund window", ["q1"]),
+        ('"refund for"', ["q3"]),
+        ("-refund is:failing", ["q6", "q4", "q5"]),
+        ("100%", ["q3"]),
+        ("f_i", ["q3"]),
+        ("Q4", ["q4"]),
+        ("'; DROP TABLE queries; --", []),
+        ("recall<0.5", ["q1"]),
+        ("recall>=0.5", ["q4"]),
+        ("-recall<0.5 stage:rerank", ["q4"]),
+        ("slice:language=de", ["q3"]),
+        ("is:unreviewed stage:rerank", ["q1", "q4"]),
+        ("is:reviewed", []),
+        ("is:unjudged stage:fuse", ["q3"]),
+        ("gap:stale_version", []),
+        ("-gap:stale_version stage:fuse", ["q3"]),
     ],
 )
-def test_pages_and_counts_agree_on_what_matches(reader, wanted, expected):
-    assert ids(reader.page(**wanted)) == expected
-    assert reader.count(**wanted) == len(expected)
+def test_pages_and_counts_agree_on_what_a_filter_means(reader, wanted, expected):
+    assert ids(reader.page(parse_filter(wanted))) == expected
+    assert reader.count(parse_filter(wanted)) == len(expected)
 
 
-def test_pages_follow_one_another_without_gap_or_repeat(reader):
-    seen, after = [], None
-    while rows := reader.page(after=after, limit=2):
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ("stge:x", "'stge' is not a key. Use stage, cause, outcome, gap, is, verdict, tag, judge, slice, a metric."),
+        ("stage:", "stage: no value. Write stage:rerank."),
+        ("stage:re", "'re' is not a stage. Use retrieve, rerank."),
+        ("is:happy", "'happy' is not known after `is:`. Use failing,"),
+        ("recall<low", "recall<low: not a number. Write, for example, recall<0.5."),
+        ("size<3", "'size' is not a metric. Use hit@k,"),
+        ("slice:language", "slice:language: no value. Write slice:language=VALUE."),
+        ('"open', "not understood"),
+    ],
+)
+def test_a_filter_that_means_nothing_says_what_would(wrong, said):
+    with pytest.raises(ConfigError) as error:
+        parse_filter(wrong)
+    assert said in str(error.value)
+
+
+def test_marked_queries_are_those_that_are_passed_in(reader):
+    assert ids(reader.page(parse_filter("is:marked"), marks={"q4", "q2"})) == ["q2", "q4"]
+    assert ids(reader.page(parse_filter("is:marked stage:rerank"), marks={"q4", "q2"})) == ["q4"]
+    assert ids(reader.page(parse_filter("-is:marked stage:rerank"), marks={"q4"})) == ["q1"]
+    assert reader.count(parse_filter("is:marked")) == 0
+
+
+@pytest.mark.parametrize(
+    ("sort", "expected"),
+    [
+        (Sort.TRACES, ["q6", "q1", "q2", "q3", "q4", "q5"]),
+        (Sort.STAGE, ["q3", "q6", "q1", "q4", "q2", "q5"]),
+        (Sort.CAUSE, ["q3", "q1", "q4", "q6", "q2", "q5"]),
+        (Sort.ID, ["q1", "q2", "q3", "q4", "q5", "q6"]),
+    ],
+)
+def test_pages_follow_one_another_in_every_order_and_each_row_knows_its_place(reader, sort, expected):
+    seen = []
+    while rows := reader.page(sort=sort, offset=len(seen), limit=4):
         seen += ids(rows)
-        after = rows[-1].seq
-    assert seen == ["q6", "q1", "q2", "q3", "q4", "q5"]
-    assert ids(reader.page(cause="top_n_cut", after=reader.page(cause="top_n_cut")[0].seq)) == ["q3", "q4"]
+    assert seen == expected
+    assert [reader.index_of(query_id, sort=sort) for query_id in seen] == list(range(6))
+    fails = parse_filter("is:failing")
+    assert [reader.index_of(row.query_id, fails, sort=sort) for row in reader.page(fails, sort=sort)] == list(range(5))
+    assert reader.index_of("q2", fails, sort=sort) is None and reader.index_of("no such", sort=sort) is None
 
 
 def test_results_stream_in_the_order_of_pages_with_or_without_those_that_passed(reader):
@@ -72,28 +136,14 @@ def test_results_stream_in_the_order_of_pages_with_or_without_those_that_passed(
 
 
 def test_a_row_holds_what_a_list_shows(reader):
-    row = reader.page(stage=Stage.FUSE)[0]
+    row = reader.page(parse_filter("stage:fuse"))[0]
     assert (row.outcome, row.stage, row.causes) == (Outcome.FAIL, Stage.FUSE, ("id_mismatch", "top_n_cut"))
     assert (row.n_gold, row.gap, row.query_text) == (0, None, "REFUND for 100% of_it")
 
 
-@pytest.mark.parametrize(
-    ("wanted", "plan"),
-    [
-        ((None, None, None, None, None), "SEARCH q USING INTEGER PRIMARY KEY (rowid>?)"),
-        ((Outcome.FAIL, None, None, None, None), "SEARCH q USING INDEX queries_outcome (outcome=? AND rowid>?)"),
-        ((None, Stage.FUSE, None, None, None), "SEARCH q USING INDEX queries_stage (stage=? AND rowid>?)"),
-        (
-            (Outcome.FAIL, Stage.FUSE, None, None, None),
-            "SEARCH q USING INDEX queries_stage_outcome (stage=? AND outcome=? AND rowid>?)",
-        ),
-        ((None, None, "x", None, None), "SEARCH c USING PRIMARY KEY (cause=? AND seq>?)"),
-        ((None, None, None, Severity.LEAK, None), "SEARCH q USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"),
-    ],
-)
-def test_pages_go_through_an_index_and_need_no_sort(reader, wanted, plan):
-    table, seq, where, values = _matching(*wanted)
-    sql = f"SELECT q.query_text FROM {table} WHERE {' AND '.join([*where, f'{seq} > ?'])} ORDER BY {seq} LIMIT 100"
-    steps = [step for *_, step in reader._connection.execute(f"EXPLAIN QUERY PLAN {sql}", [*values, 5])]
-    assert steps[0] == plan
-    assert not [step for step in steps if step.startswith(("SCAN", "USE TEMP B-TREE"))]
+@pytest.mark.parametrize("wanted", ["stage:fuse", "outcome:fail", "outcome:fail stage:fuse", "cause:x"])
+def test_common_filters_go_through_an_index(reader, wanted):
+    condition, values = parse_filter(wanted).where()
+    sql = f"SELECT count(*) FROM queries q WHERE {condition}"
+    steps = [step for *_, step in reader._connection.execute(f"EXPLAIN QUERY PLAN {sql}", values)]
+    assert not [step for step in steps if step.startswith("SCAN")]

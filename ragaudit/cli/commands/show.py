@@ -1,6 +1,5 @@
 """`ragaudit show`: one query of an audit."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -10,10 +9,11 @@ from ragaudit.cli.streams import Streams
 from ragaudit.diagnosis import causes as registered  # noqa: F401 - importing it registers every cause
 from ragaudit.diagnosis.registry import CAUSES, STAGE_NOTES
 from ragaudit.errors import ConfigError
-from ragaudit.model.result import QueryResult
 from ragaudit.report.as_json import query_row
-from ragaudit.report.diagnosis_text import diagnosis_text, hidden_ids
+from ragaudit.report.diagnosis_text import diagnosis_text
 from ragaudit.store import AuditReader
+from ragaudit.store.filters import containing
+from ragaudit.store.texts import ReadableTexts
 
 
 @click.command("show")
@@ -31,27 +31,12 @@ def command(streams: Streams, audit: Path, query_id: str, with_text: bool, as_js
         if as_json:
             streams.json(query_row(result, with_text=with_text))
             return
-        texts = _texts(reader, result) if with_text else None
+        texts = ReadableTexts(reader, reader.summary().run, result).text if with_text else None
         streams.text(diagnosis_text(result, CAUSES, STAGE_NOTES, texts=texts))
 
 
-def _texts(reader: AuditReader, result: QueryResult) -> Callable[[str], str | None]:
-    """Texts as packed, else as stored; nothing the user may not read, under whichever id it is asked for."""
-    hidden = hidden_ids(result.diagnosis)
-    trace = reader.trace(result.diagnosis.query_id)
-    packed = (trace.context_texts if trace is not None else None) or {}
-
-    def text(chunk_id: str) -> str | None:
-        chunk = reader.chunk(chunk_id)
-        if chunk_id in hidden or (chunk is not None and chunk.chunk_id in hidden):
-            return None
-        return packed.get(chunk_id) or (chunk.text if chunk is not None else None)
-
-    return text
-
-
 def _not_there(reader: AuditReader, query_id: str) -> str:
-    near = [row.query_id for row in reader.page(search=query_id, limit=3)] or [
+    near = [row.query_id for row in reader.page(containing(query_id), limit=3)] or [
         row.query_id for row in reader.page(limit=3)
     ]
     return f"{reader.path}: no query {query_id!r}. Queries there: {', '.join(near) or 'none'}, ..."
