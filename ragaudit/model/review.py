@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from enum import StrEnum
+from typing import Literal
 
 from pydantic import Field
 
@@ -27,11 +28,15 @@ class Patch(Concluded):
 
     verdict: ReviewVerdict | None = None
     tags: tuple[str, ...] | None = None
+    more_tags: tuple[str, ...] = ()
+    """Added to those that are there."""
     note: str | None = None
     stage: Stage | None = None
     """The stage that lost the evidence, in the person's opinion; NONE = nothing was lost."""
     gold: tuple[str, ...] | None = None
     """The ids that should be gold."""
+    clear: tuple[Literal["verdict", "stage", "gold"], ...] = ()
+    """Fields of which nothing is said any more."""
 
 
 class Review(Concluded):

@@ -14,6 +14,7 @@ from ragaudit.model.inventory import Chunk, Source
 from ragaudit.model.judgement import Judgement
 from ragaudit.model.record import Concluded
 from ragaudit.model.result import QueryResult, Summary
+from ragaudit.model.review import ReviewVerdict
 from ragaudit.model.trace import Trace
 from ragaudit.store import schema
 from ragaudit.store.codec import unpack_trace
@@ -33,6 +34,8 @@ class Row(Concluded):
     causes: tuple[str, ...]
     n_gold: int
     query_text: str
+    verdict: ReviewVerdict | None = None
+    """What a person said of the diagnosis."""
 
     @property
     def severity(self) -> Severity:
@@ -125,7 +128,8 @@ class AuditReader:
         condition, values = where.where(marks)
         key = SORT_KEYS[sort]
         rows = self._all(
-            "SELECT q.seq, q.query_id, q.outcome, q.stage, q.gap, q.causes, q.n_gold, q.query_text FROM queries q "
+            "SELECT q.seq, q.query_id, q.outcome, q.stage, q.gap, q.causes, q.n_gold, q.query_text, "
+            "(SELECT v.verdict FROM reviews v WHERE v.query_id = q.query_id) FROM queries q "
             f"WHERE {condition} ORDER BY {'' if sort is Sort.TRACES else key + ', '}q.seq LIMIT ? OFFSET ?",
             (*values, limit, offset),
         )
@@ -136,6 +140,14 @@ class AuditReader:
         """How many rows `page` would give in all."""
         condition, values = where.where(marks)
         return int(self._all(f"SELECT count(*) FROM queries q WHERE {condition}", values)[0][0])
+
+    def ids(self, where: Filter = EVERYTHING, *, marks: Collection[str] = ()) -> list[str]:
+        """The ids of all rows of `page`, in the order of the file."""
+        condition, values = where.where(marks)
+        return [
+            str(query_id)
+            for (query_id,) in self._all(f"SELECT q.query_id FROM queries q WHERE {condition} ORDER BY q.seq", values)
+        ]
 
     def index_of(
         self, query_id: str, where: Filter = EVERYTHING, *, sort: Sort = Sort.TRACES, marks: Collection[str] = ()
@@ -217,5 +229,5 @@ class AuditReader:
 
 
 def _row(row: tuple[Any, ...]) -> Row:
-    names = ("seq", "query_id", "outcome", "stage", "gap", "causes", "n_gold", "query_text")
+    names = ("seq", "query_id", "outcome", "stage", "gap", "causes", "n_gold", "query_text", "verdict")
     return Row.model_validate(dict(zip(names, row, strict=True)) | {"causes": json.loads(row[5])})

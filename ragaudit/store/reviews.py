@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 from uuid import uuid4
 
 from pydantic import ValidationError
@@ -82,7 +82,7 @@ class Reviews:
     def apply(self, query_ids: Iterable[str], patch: Patch) -> int:
         """Do one thing to these queries, as one action, and return how many of them the audit has."""
         action, at = uuid4().hex, self._clock().isoformat()
-        text = patch.model_dump_json(exclude_none=True)
+        text = patch.model_dump_json(exclude_defaults=True)
         done = 0
         with self._writing() as connection:
             for query_id in dict.fromkeys(query_ids):
@@ -167,9 +167,9 @@ class Reviews:
             self._connection.execute("BEGIN IMMEDIATE")
             yield self._connection
 
-    def _all(self, sql: str, values: Sequence[object]) -> list[tuple[object, ...]]:
+    def _all(self, sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
         with schema.translated(self.path):
-            return self._connection.execute(sql, values).fetchall()  # type: ignore[arg-type]
+            return self._connection.execute(sql, values).fetchall()
 
     def _review(self, text: object) -> Review:
         try:
@@ -206,7 +206,10 @@ def folded(query_id: str, rows: Sequence[tuple[str, str, str, str]]) -> Review |
     review = None
     for at, outcome, stage, text in rows:
         patch = Patch.model_validate_json(text)
-        said = {name: value for name, value in patch if value is not None}
+        said = {name: getattr(patch, name) for name in ("verdict", "tags", "note", "stage", "gold")}
+        said = {name: value for name, value in said.items() if value is not None} | dict.fromkeys(patch.clear)
+        if patch.more_tags:
+            said["tags"] = tuple(dict.fromkeys([*(review.tags if review else ()), *patch.more_tags]))
         about = {"at": datetime.fromisoformat(at), "about_outcome": Outcome(outcome), "about_stage": Stage(stage)}
         start = review.model_dump() if review else {"query_id": query_id}
         review = Review.model_validate(start | about | said)

@@ -1,0 +1,189 @@
+"""The app: one audit, its screens, the keys that work everywhere."""
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import ClassVar
+
+from textual.app import App, SystemCommand
+from textual.binding import BindingType
+from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.content import Content
+from textual.screen import Screen
+
+from ragaudit.report.as_json import query_row
+from ragaudit.report.clean import for_terminal
+from ragaudit.store.filters import containing
+from ragaudit.tui.clipboard import copy
+from ragaudit.tui.keys import EVERYWHERE, REVIEW, Key, bindings
+from ragaudit.tui.panes import Pane
+from ragaudit.tui.screens.base import AppScreen
+from ragaudit.tui.screens.dialogs import FilterDialog, FindDialog, HelpDialog, about_help
+from ragaudit.tui.screens.overview import OverviewScreen
+from ragaudit.tui.screens.review import ReviewScreen
+from ragaudit.tui.session import Session
+from ragaudit.tui.theme import DARK, THEMES
+
+LOOK_SECONDS = 1.0
+"""How often the file is asked whether another terminal wrote to it."""
+
+
+class QueryCommands(Provider):
+    """Every query in the command palette, by its id or its words."""
+
+    SHOWN = 20
+
+    async def discover(self) -> Hits:
+        """The first queries, before anything is typed."""
+        for hit in self._hits(""):
+            yield DiscoveryHit(hit[0], hit[1], help=hit[2])
+
+    async def search(self, query: str) -> Hits:
+        """Queries that hold what was typed."""
+        for score, (title, call, text) in enumerate(self._hits(query)):
+            yield Hit(1.0 - score / 100, title, call, help=text)
+
+    def _hits(self, typed: str) -> Iterable[tuple[Content, Callable[[], None], str]]:
+        app = self.app
+        assert isinstance(app, ReviewApp)
+        for row in app.session.reader.page(containing(typed), limit=self.SHOWN):
+            title = Content(f"Query {for_terminal(row.query_id, 30)}")
+            yield title, partial(app.open_query, row.query_id), for_terminal(row.query_text, 70)
+
+
+class ReviewApp(App[int]):
+    """`ragaudit review`."""
+
+    TITLE = "ragaudit"
+    CSS_PATH = "app.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings(EVERYWHERE)]
+    COMMANDS = App.COMMANDS | {QueryCommands}
+    ENABLE_COMMAND_PALETTE = True
+
+    def __init__(
+        self,
+        session: Session,
+        *,
+        theme: str = DARK.name,
+        keymap: Mapping[str, str] | None = None,
+        first: str = "review",
+    ) -> None:
+        """The session stays the caller's to close.
+
+        Args:
+            session: The open audit.
+            theme: Name of a theme, ours or one of Textual's.
+            keymap: Id of a key (`review.agree`) -> the keys that take its place.
+            first: The screen to start on.
+        """
+        super().__init__()
+        self.session = session
+        self.keymap = dict(keymap or {})
+        self._first = first
+        for ours in THEMES:
+            self.register_theme(ours)
+        self.theme = theme if theme in self.available_themes else DARK.name
+
+    def on_mount(self) -> None:
+        """Show the first screen; look at the file now and then."""
+        self.set_keymap(self.keymap)
+        self.install_screen(OverviewScreen(), "overview")
+        self.install_screen(ReviewScreen(), "review")
+        self.push_screen(self._first)
+        self.set_interval(LOOK_SECONDS, self._look)
+
+    @property
+    def main_screen(self) -> AppScreen | None:
+        """The screen below any dialog."""
+        return next((s for s in reversed(self.screen_stack) if isinstance(s, AppScreen)), None)
+
+    def say(self, text: str, *, trouble: bool = False) -> None:
+        """Put a sentence in the status line of the screen."""
+        if self.main_screen is not None:
+            self.main_screen.say(text, trouble=trouble)
+
+    def open_query(self, query_id: str) -> None:
+        """Go to a query, whatever the filter."""
+        self.session.show(query_id)
+        self.action_show_screen("review")
+
+    def action_show_screen(self, name: str) -> None:
+        """Another screen."""
+        if self.main_screen is not None and name == self.main_screen.NAME:
+            return
+        self.switch_screen(name)
+
+    def action_find(self) -> None:
+        """Narrow the queue while typing."""
+        self.action_show_screen("review")
+        self.push_screen(FindDialog(self.session, self._redraw), self._narrowed)
+
+    def action_filter(self) -> None:
+        """Filter the queue."""
+        self.push_screen(FilterDialog(self.session), self._narrowed)
+
+    def _narrowed(self, text: str | None) -> None:
+        if text is not None:
+            self.session.narrow(text)
+            self.action_show_screen("review")
+            self.say(f"{self.session.count:,} match")
+        self._redraw()
+
+    def action_copy(self) -> None:
+        """The selected text, else the id."""
+        selected = self.screen.get_selected_text()
+        text = selected or self.session.here
+        if text is None:
+            self.say("nothing to copy: the queue is empty")
+            return
+        what = "the selected text" if selected else text
+        self.say(f"copied {what} {copy(text, self.copy_to_clipboard)}")
+
+    def action_copy_json(self) -> None:
+        """The query's row of the JSON report, without text."""
+        import json
+
+        view = self.session.view()
+        if view is None:
+            self.say("nothing to copy: the queue is empty")
+            return
+        text = json.dumps(query_row(view.result), indent=2)
+        self.say(f"copied {view.query_id} as JSON, without text, {copy(text, self.copy_to_clipboard)}")
+
+    def action_help(self) -> None:
+        """Keys of this pane and screen."""
+        focused = self.focused if isinstance(self.focused, Pane) else None
+        about, text = about_help(focused)
+        self.push_screen(HelpDialog(about, text, (*self._screen_keys(), *EVERYWHERE), self.keymap))
+
+    def action_leave(self) -> None:
+        """Quit."""
+        self.exit(0)
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        """Every key's action by name, beside Textual's own."""
+        for key in (*self._screen_keys(), *EVERYWHERE):
+            yield SystemCommand(key.does, f"key {key.keys}", partial(self._do, key))
+        yield SystemCommand("Change the theme", "light, dark, or one of Textual's", self.action_change_theme)
+
+    def _screen_keys(self) -> tuple[Key, ...]:
+        return self.main_screen.KEYS if self.main_screen is not None else REVIEW
+
+    async def _do(self, key: Key) -> None:
+        await self.run_action(key.action, self.main_screen or self)
+
+    def _look(self) -> None:
+        """Take in what other terminals wrote."""
+        if self.session.refresh() and self.main_screen is not None:
+            self._redraw()
+            self.say("another terminal wrote to this audit: shown as it is now")
+
+    def _redraw(self) -> None:
+        if self.main_screen is not None:
+            self.main_screen.redraw()
+
+
+def run(path: Path, *, query_id: str | None, filter_text: str | None, theme: str, keymap: Mapping[str, str]) -> int:
+    """Open an audit in the app, and return the exit code."""
+    with Session.open(path, query_id=query_id, filter_text=filter_text) as session:
+        return ReviewApp(session, theme=theme, keymap=keymap).run() or 0

@@ -1,0 +1,81 @@
+"""What every screen has: a title bar, a status line, the keys that work everywhere."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual.app import ComposeResult
+from textual.screen import Screen
+from textual.widgets import Footer
+
+from ragaudit.report.clean import for_terminal
+from ragaudit.report.layout import cells, cut
+from ragaudit.tui.lines import Line, Role, line
+from ragaudit.tui.panes import Pane
+
+if TYPE_CHECKING:
+    from ragaudit.tui.app import ReviewApp
+    from ragaudit.tui.keys import Key
+    from ragaudit.tui.session import Session
+
+SCREENS = ("overview", "review", "experiments", "compare")
+
+
+class AppScreen(Screen[None]):
+    """A screen of the app. Subclasses give `NAME`, `body` and `redraw`."""
+
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]  # noqa: RUF012 - as Textual declares it
+    NAME = ""
+    KEYS: ClassVar[tuple[Key, ...]] = ()
+
+    @property
+    def session(self) -> Session:
+        """The audit that is open."""
+        return cast("ReviewApp", self.app).session
+
+    def compose(self) -> ComposeResult:
+        """Bar, body, status, footer."""
+        yield bar("top")
+        yield from self.body()
+        yield bar("status")
+        yield Footer(compact=True, show_command_palette=False)
+
+    def body(self) -> ComposeResult:
+        """What stands between the bars."""
+        yield from ()
+
+    def redraw(self) -> None:
+        """Show the session as it is now."""
+
+    def on_screen_resume(self) -> None:
+        """Another screen may have changed what is shown."""
+        self.call_after_refresh(self.redraw)
+
+    def on_resize(self) -> None:
+        """Lines are cut and wrapped to the width."""
+        self.call_after_refresh(self.redraw)
+
+    def say(self, text: str, *, trouble: bool = False) -> None:
+        """Put a sentence in the status line; it stays until the next one."""
+        self.query_one("#status", Pane).show([line((text, Role.LOST if trouble else Role.DIM))])
+
+    def draw_top(self, middle: str) -> None:
+        """The title bar: run, what the screen says, which screens there are."""
+        top = self.query_one("#top", Pane)
+        run = for_terminal(self.session.summary.run.name, 20)
+        names = [f"[{name.capitalize()}]" if name == self.NAME else name.capitalize() for name in SCREENS]
+        right = " ".join(names) if self.has_class("-wide") else ""
+        top.show([_justified(f" {run}   {middle}", right + " ", top.room)])
+
+
+def bar(id: str) -> Pane:
+    """One line that cannot be focused."""
+    pane = Pane(id=id, title="", help="")
+    pane.can_focus = False
+    pane.add_class("bar")
+    return pane
+
+
+def _justified(left: str, right: str, width: int) -> Line:
+    left = cut(left, max(width - cells(right) - 1, 0))
+    return line(left + " " * max(width - cells(left) - cells(right), 1) + right)

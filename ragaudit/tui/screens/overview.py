@@ -1,0 +1,62 @@
+"""Overview: where the run loses its evidence, how it scores, what to try next, how judging goes."""
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Container
+
+from ragaudit.tui.keys import OVERVIEW, bindings
+from ragaudit.tui.overview_view import Choice, experiment_rows, loss_rows, score_lines
+from ragaudit.tui.panes import Pane
+from ragaudit.tui.screens.base import AppScreen
+from ragaudit.tui.session import failing
+
+HELP = {
+    "losses": "Failing queries by the stage that lost their evidence. `enter` reviews those of the line.",
+    "scores": "Means over the queries that define them, with 95 % intervals; what is left out is counted beside each.",
+    "next": "The next experiments, each of one variable. `enter` marks the queries that it answers and shows them.",
+}
+
+
+class OverviewScreen(AppScreen):
+    """The run as a whole."""
+
+    NAME = "overview"
+    KEYS = OVERVIEW
+    BINDINGS = bindings(OVERVIEW)
+
+    def body(self) -> ComposeResult:
+        """Losses and scores, experiments below."""
+        with Container(id="figures"):
+            yield Pane(id="losses", title="Failing by stage", help=HELP["losses"], cursor=True)
+            yield Pane(id="scores", title="Scores, mean [95% interval]", help=HELP["scores"])
+            yield Pane(id="next", title="Next experiments: one variable each", help=HELP["next"], cursor=True)
+
+    def on_mount(self) -> None:
+        """Start on the losses."""
+        self._choices: dict[str, list[Choice]] = {}
+        self.query_one("#losses", Pane).focus()
+
+    def redraw(self) -> None:
+        """Everything anew."""
+        session, summary = self.session, self.session.summary
+        total = sum(summary.outcomes.values())
+        self.draw_top(f"{total:,} queries   {failing(summary):,} failing   {session.reviewed:,} reviewed")
+        losses, scores, following = (self.query_one(f"#{name}", Pane) for name in ("losses", "scores", "next"))
+        self._choices["losses"] = loss_rows(summary, losses.room)
+        self._choices["next"] = experiment_rows(summary.experiments, following.room, {})
+        losses.show([choice.text for choice in self._choices["losses"]], cursor=losses.cursor, keep=True)
+        scores.show(score_lines(summary, scores.room), keep=True)
+        following.show([choice.text for choice in self._choices["next"]], cursor=following.cursor, keep=True)
+        losses.border_subtitle = "enter: review these"
+        following.border_subtitle = "enter: the queries it answers"
+
+    @on(Pane.Chosen)
+    def _chosen(self, event: Pane.Chosen) -> None:
+        choice = self._choices[event.pane.id or ""][event.index]
+        if choice.filter is not None:
+            self.session.narrow(choice.filter)
+        elif choice.queries:
+            self.session.mark(choice.queries)
+        else:
+            return
+        self.app.action_show_screen("review")  # type: ignore[attr-defined]
