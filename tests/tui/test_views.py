@@ -52,7 +52,7 @@ def test_a_funnel_without_gold_says_why_there_is_none(session):
 
 
 def test_hits_show_rank_rank_before_gold_and_what_was_cut(session):
-    rows = hit_rows(session.view_of("q1"), "packed")
+    rows = hit_rows(session.view_of("q1"), "packed", 80)
     shown = [as_text([row.text]) for row in rows]
     assert shown == [
         " rk  was  score    chunk",
@@ -66,7 +66,7 @@ def test_hits_show_rank_rank_before_gold_and_what_was_cut(session):
 
 
 def test_hits_of_a_list_that_was_not_logged_say_so(session):
-    assert as_text([row.text for row in hit_rows(session.view_of("q3"), None)]) == (
+    assert as_text([row.text for row in hit_rows(session.view_of("q3"), None, 80)]) == (
         "No list of hits was logged for this query."
     )
 
