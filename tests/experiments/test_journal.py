@@ -7,7 +7,7 @@ from journal_builders import change, comparison, experiment, planned
 from ragaudit.errors import ConfigError, InputError
 from ragaudit.experiments.conclusion import conclude
 from ragaudit.experiments.events import Outcome, Status
-from ragaudit.experiments.journal import Journal, append, refuted, tried
+from ragaudit.experiments.journal import Journal, append, is_refuted
 from ragaudit.model.comparison import Verdict
 
 AT = "2026-10-01T12:00:00+00:00"
@@ -234,20 +234,33 @@ def test_what_was_allowed_by_hand_is_noted(path):
     assert finish(path, found).exceptions == ("pipeline.fusion.k",)
 
 
-# --- for the proposer ------------------------------------------------------------------------------------------------
+# --- what is known of a proposal ---------------------------------------------------------------------------------------
 
 
-def test_tried_and_refuted_are_variables_with_their_values(path):
-    finish(path)
+def known(path, **fields):
+    return Journal.read(path).about(experiment(**fields))
+
+
+def test_a_change_is_known_by_its_variable_and_value(path):
+    confirmed = plan(path)
+    Journal.read(path).finish(confirmed.id, comparison(to=16), at=AT)
     finish(path, comparison(leaking=("q1",), to=32), after=32)
     plan(path, after=64)
-    journal = Journal.read(path)
-    assert tried(journal) == {("pipeline.rerank.top_n", "16"), ("pipeline.rerank.top_n", "32")}
-    assert refuted(journal) == {("pipeline.rerank.top_n", "32")}
+    assert [entry.plan.id for entry in known(path)] == [confirmed.id]
+    assert [is_refuted(known(path, after=value)) for value in (16, 32, 64, 128)] == [False, True, False, False]
+    assert [len(known(path, after=value)) for value in (16, 32, 64, 128)] == [1, 1, 1, 0]
+
+
+def test_a_proposal_without_a_value_or_for_any_arm_is_known_by_what_it_means(path):
+    plan(path, variable="pipeline.search.dense.fetch_k", after=50)
+    assert len(known(path, variable="pipeline.search.*.fetch_k", after=None)) == 1
+    assert len(known(path, variable="pipeline.search.*.fetch_k", after=50)) == 1
+    assert known(path, variable="pipeline.search.*.fetch_k", after=80) == ()
+    assert known(path, variable="pipeline.search.bm25.fetch_k", after=None) == ()
 
 
 def test_a_value_reads_the_same_after_it_was_written(path):
     floors = [{"value": 0.3, "on": "dense"}]
-    for made in (plan(path, variable="pipeline.thresholds", after=floors), plan(path, variable="index.x", after=None)):
-        Journal.read(path).start(made.id, at=AT)
-    assert tried(Journal.read(path)) == {("pipeline.thresholds", str(floors)), ("index.x", "")}
+    for change in ({"variable": "pipeline.thresholds", "after": floors}, {"variable": "index.x", "after": None}):
+        made = plan(path, **change)
+        assert [entry.plan.id for entry in known(path, **change)] == [made.id]

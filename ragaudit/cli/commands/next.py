@@ -6,8 +6,7 @@ import click
 
 from ragaudit.cli.bundle_options import PATH, quiet_option
 from ragaudit.cli.streams import Streams
-from ragaudit.experiments.journal import DEFAULT, Journal, refuted
-from ragaudit.model.comparison import means
+from ragaudit.experiments.journal import DEFAULT, Journal, is_refuted
 from ragaudit.model.experiment import Experiment
 from ragaudit.report.next_text import next_text
 from ragaudit.store import AuditReader
@@ -26,20 +25,14 @@ def command(streams: Streams, /, audit: Path, journal: Path, as_json: bool) -> N
     """
     with AuditReader.open(audit) as reader:
         experiments = reader.summary().experiments
-    known = refuted(Journal.read(journal))
-    left = tuple(e for e in experiments if not _refuted(e, known))
+    known = Journal.read(journal)
+    left = tuple(e for e in experiments if not is_refuted(known.about(e)))
     if len(left) < len(experiments):
         streams.say(f"{len(experiments) - len(left)} left out: {journal} says that they were tried and refuted.")
     if as_json:
         streams.json({"schema": "ragaudit.next/1", "experiments": [_row(e) for e in left]})
     else:
         streams.text(next_text(left))
-
-
-def _refuted(experiment: Experiment, known: set[tuple[str, str]]) -> bool:
-    """The journal has this variable, by its own name or a wildcard's, at this value."""
-    value = "" if experiment.after is None else str(experiment.after)
-    return any(means(experiment.variable, variable) and value in ("", tried) for variable, tried in known)
 
 
 def _row(experiment: Experiment) -> dict[str, object]:
