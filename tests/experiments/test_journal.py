@@ -234,7 +234,7 @@ def test_what_was_allowed_by_hand_is_noted(path):
     assert finish(path, found).exceptions == ("pipeline.fusion.k",)
 
 
-# --- what is known of a proposal ---------------------------------------------------------------------------------------
+# --- what is known of a proposal -------------------------------------------------------------------------------------
 
 
 def known(path, **fields):
@@ -261,6 +261,6 @@ def test_a_proposal_without_a_value_or_for_any_arm_is_known_by_what_it_means(pat
 
 def test_a_value_reads_the_same_after_it_was_written(path):
     floors = [{"value": 0.3, "on": "dense"}]
-    for change in ({"variable": "pipeline.thresholds", "after": floors}, {"variable": "index.x", "after": None}):
-        made = plan(path, **change)
-        assert [entry.plan.id for entry in known(path, **change)] == [made.id]
+    for fields in ({"variable": "pipeline.thresholds", "after": floors}, {"variable": "index.x", "after": None}):
+        made = plan(path, **fields)
+        assert [entry.plan.id for entry in known(path, **fields)] == [made.id]
