@@ -3,11 +3,11 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
+from typing import NamedTuple
 
 from ragaudit.compare.variables import Pairs
 from ragaudit.model.comparison import LOWER_IS_BETTER, FrozenQuery, QueryChange, Transition
 from ragaudit.model.diagnosis import Outcome
-from ragaudit.model.record import Concluded
 
 TELLING = ("recall@k", "context_recall", "mrr@k", "ndcg@k", "faithfulness", "hallucination", "answer_recall")
 """The first of these metrics that moved says whether a query that fails, or passes, in both runs is worse or better."""
@@ -25,7 +25,7 @@ class Way(StrEnum):
     SAME = "same"
 
 
-class Came(Concluded):
+class Came(NamedTuple):
     """One query with what became of it."""
 
     way: Way

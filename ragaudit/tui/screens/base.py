@@ -29,9 +29,19 @@ class AppScreen(Screen[None]):
     KEYS: ClassVar[tuple[Key, ...]] = ()
 
     @property
+    def review_app(self) -> ReviewApp:
+        """The app."""
+        return cast("ReviewApp", self.app)
+
+    @property
     def session(self) -> Session:
         """The audit that is open."""
-        return cast("ReviewApp", self.app).session
+        return self.review_app.session
+
+    @property
+    def here(self) -> str | None:
+        """The id of the query that is shown: what is copied and exported."""
+        return self.session.here
 
     def compose(self) -> ComposeResult:
         """Bar, body, status, footer."""
