@@ -34,9 +34,11 @@ def verdict_sentence(found: Comparison) -> str:
     """What came of the change, leaks first: `WORSE: Recall -0.174 [-0.267, -0.093] and 3 more`."""
     said = []
     if found.newly_leaking:
-        said.append(f"LEAK: {queries(len(found.newly_leaking))} newly leak")
+        n = len(found.newly_leaking)
+        said.append(f"LEAK: {queries(n)} newly {'leaks' if n == 1 else 'leak'}")
     for verdict in (Verdict.WORSE, Verdict.BETTER):
         changes = [change for change in found.metrics if change.verdict is verdict]
+        changes.sort(key=lambda change: change.metric != "recall@k")
         if changes:
             more = f" and {len(changes) - 1} more" if len(changes) > 1 else ""
             said.append(f"{verdict.value.upper()}: {_moved(changes[0])}{more}")

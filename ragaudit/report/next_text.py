@@ -31,8 +31,20 @@ def effect(experiment: Experiment) -> str:
     return f"answers {experiment.of}, needs a run{most}"
 
 
+def values_text(experiment: Experiment) -> str:
+    """`: 8 -> 16`; nothing where a run has to tell the value."""
+    if experiment.basis is Basis.NEEDS_A_RUN:
+        return ""
+    return f": {for_terminal(str(experiment.before))} -> {for_terminal(_shown(experiment.after))}"
+
+
+def change_text(change: Change) -> str:
+    """`0.500 -> 0.700  [0.625, 0.750]`."""
+    return f"{change.before:.3f} -> {change.after:.3f}  [{change.low:.3f}, {change.high:.3f}]"
+
+
 def _first(experiment: Experiment, width: int) -> Iterator[str]:
-    yield from wrap(f"{for_terminal(experiment.variable)}{_values(experiment)}", width, first="  > ", rest="    ")
+    yield from wrap(f"{for_terminal(experiment.variable)}{values_text(experiment)}", width, first="  > ", rest="    ")
     for label, text in (
         ("effect", effect(experiment)),
         ("why", experiment.why),
@@ -45,7 +57,7 @@ def _first(experiment: Experiment, width: int) -> Iterator[str]:
         if text:
             yield from wrap(for_terminal(text), width, first=f"  {label:<8} ", rest=" " * 11)
     for metric, change in experiment.predicted.items():
-        yield f"  {pad(LABELS.get(metric, metric), 20)} {_change(change)}"
+        yield f"  {pad(LABELS.get(metric, metric), 20)} {change_text(change)}"
     if experiment.excluded:
         yield from wrap(
             f"{experiment.excluded} queries could not be replayed and are in none of these numbers",
@@ -60,15 +72,5 @@ def _line(experiment: Experiment, width: int) -> str:
     return start + pad(for_terminal(f"{effect(experiment)}; {experiment.lost_to or ''}"), max(width - cells(start), 8))
 
 
-def _values(experiment: Experiment) -> str:
-    if experiment.basis is Basis.NEEDS_A_RUN:
-        return ""
-    return f": {for_terminal(str(experiment.before))} -> {for_terminal(_shown(experiment.after))}"
-
-
 def _shown(value: object) -> str:
     return "off" if value in (None, "") else str(value)
-
-
-def _change(change: Change) -> str:
-    return f"{change.before:.3f} -> {change.after:.3f}  [{change.low:.3f}, {change.high:.3f}]"

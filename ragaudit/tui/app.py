@@ -1,6 +1,7 @@
 """The app: one audit, its screens, the keys that work everywhere."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
@@ -12,18 +13,23 @@ from textual.content import Content
 from textual.markup import escape
 from textual.screen import Screen
 
+from ragaudit.experiments.journal import DEFAULT
 from ragaudit.report.as_json import query_row
 from ragaudit.report.clean import for_terminal
 from ragaudit.store.filters import containing
 from ragaudit.tui.clipboard import copy
+from ragaudit.tui.comparing import Comparing
 from ragaudit.tui.keys import EVERYWHERE, REVIEW, Key, bindings
 from ragaudit.tui.panes import Pane
 from ragaudit.tui.screens.base import AppScreen
+from ragaudit.tui.screens.compare import CompareScreen
 from ragaudit.tui.screens.dialogs import FilterDialog, FindDialog, HelpDialog, about_help
+from ragaudit.tui.screens.experiments import ExperimentsScreen
 from ragaudit.tui.screens.overview import OverviewScreen
 from ragaudit.tui.screens.review import ReviewScreen
 from ragaudit.tui.session import Session
 from ragaudit.tui.theme import DARK, THEMES
+from ragaudit.tui.trials import Trials
 
 LOOK_SECONDS = 1.0
 """How often the file is asked whether another terminal wrote to it."""
@@ -66,20 +72,26 @@ class ReviewApp(App[int]):
         self,
         session: Session,
         *,
+        comparing: Comparing | None = None,
+        trials: Trials | None = None,
         theme: str = DARK.name,
         keymap: Mapping[str, str] | None = None,
         first: str = "review",
     ) -> None:
-        """The session stays the caller's to close.
+        """The session and what it is compared with stay the caller's to close.
 
         Args:
             session: The open audit.
+            comparing: The run that it is compared with, if any.
+            trials: Its proposals and the journal; default: the journal of the working directory.
             theme: Name of a theme, ours or one of Textual's.
             keymap: Id of a key (`review.agree`) -> the keys that take its place.
             first: The screen to start on.
         """
         super().__init__()
         self.session = session
+        self.comparing = comparing
+        self.trials = trials or Trials(session)
         self.keymap = dict(keymap or {})
         self._first = first
         for ours in THEMES:
@@ -91,6 +103,9 @@ class ReviewApp(App[int]):
         self.set_keymap(self.keymap)
         self.install_screen(OverviewScreen(), "overview")
         self.install_screen(ReviewScreen(), "review")
+        self.install_screen(ExperimentsScreen(), "experiments")
+        if self.comparing is not None:
+            self.install_screen(CompareScreen(self.comparing), "compare")
         self.push_screen(self._first)
         self.set_interval(LOOK_SECONDS, self._look)
 
@@ -98,6 +113,11 @@ class ReviewApp(App[int]):
     def main_screen(self) -> AppScreen | None:
         """The screen below any dialog."""
         return next((s for s in reversed(self.screen_stack) if isinstance(s, AppScreen)), None)
+
+    @property
+    def _here(self) -> str | None:
+        """The query that the screen shows."""
+        return self.main_screen.here if self.main_screen is not None else None
 
     def say(self, text: str, *, trouble: bool = False) -> None:
         """Put a sentence in the status line of the screen."""
@@ -112,6 +132,9 @@ class ReviewApp(App[int]):
     def action_show_screen(self, name: str) -> None:
         """Another screen."""
         if self.main_screen is not None and name == self.main_screen.NAME:
+            return
+        if name == "compare" and self.comparing is None:
+            self.say("nothing to compare with: start with --against BASE.audit")
             return
         self.switch_screen(name)
 
@@ -134,7 +157,7 @@ class ReviewApp(App[int]):
     def action_copy(self) -> None:
         """The selected text, else the id."""
         selected = self.screen.get_selected_text()
-        text = selected or self.session.here
+        text = selected or self._here
         if text is None:
             self.say("nothing to copy: the queue is empty")
             return
@@ -145,7 +168,7 @@ class ReviewApp(App[int]):
         """The query's row of the JSON report, without text."""
         import json
 
-        view = self.session.view()
+        view = None if self._here is None else self.session.view_of(self._here)
         if view is None:
             self.say("nothing to copy: the queue is empty")
             return
@@ -185,7 +208,39 @@ class ReviewApp(App[int]):
             self.main_screen.redraw()
 
 
-def run(path: Path, *, query_id: str | None, filter_text: str | None, theme: str, keymap: Mapping[str, str]) -> int:
-    """Open an audit in the app, and return the exit code."""
-    with Session.open(path, query_id=query_id, filter_text=filter_text) as session:
-        return ReviewApp(session, theme=theme, keymap=keymap).run() or 0
+def run(
+    path: Path,
+    *,
+    query_id: str | None,
+    filter_text: str | None,
+    theme: str,
+    keymap: Mapping[str, str],
+    against: str | None = None,
+    allow: Collection[str] = (),
+    journal: Path = DEFAULT,
+) -> int:
+    """Open an audit in the app, and return the exit code.
+
+    Args:
+        path: The audit.
+        query_id: Start on this query.
+        filter_text: Start with this filter.
+        theme: Name of a theme.
+        keymap: Id of a key -> the keys that take its place.
+        against: An audit file, a baseline file or a baseline's name to compare with.
+        allow: Differences that the comparison accepts.
+        journal: The journal of experiments.
+
+    Raises:
+        AuditFileError: The audit, or the one to compare with, cannot be read.
+        InputError: There is nothing of the name to compare with.
+        ConfigError: The filter is not understood, or the query is not there.
+    """
+    with ExitStack() as open_files:
+        session = open_files.enter_context(Session.open(path, query_id=query_id, filter_text=filter_text))
+        comparing = None
+        if against is not None:
+            comparing = Comparing.open(session, against, allow=allow)
+            open_files.callback(comparing.close)
+        trials = Trials(session, journal)
+        return ReviewApp(session, comparing=comparing, trials=trials, theme=theme, keymap=keymap).run() or 0

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ragaudit.compare.changes import Came, Way
+from ragaudit.compare.changes import TELLING, Came, Way
 from ragaudit.metrics.lists import kendall_tau, overlap_at
 from ragaudit.model.comparison import MetricChange, QueryChange, Verdict
 from ragaudit.report.clean import for_terminal
@@ -14,7 +14,7 @@ from ragaudit.report.compare_text import (
     undefined_sentences,
     verdict_sentence,
 )
-from ragaudit.report.figures import LABELS, in_order, number, queries
+from ragaudit.report.figures import LABELS, in_order, number
 from ragaudit.report.funnel import standing
 from ragaudit.report.layout import cells, cut, pad
 from ragaudit.tui.comparing import Compared, Shown
@@ -203,9 +203,11 @@ def _metrics_of(shown: Shown) -> list[str]:
 
 
 def _moved(change: QueryChange) -> str:
+    """What moved, the telling metrics alone where there are any."""
+    telling = [metric for metric in TELLING if metric in change.differences]
     return "  ".join(
         f"{for_terminal(LABELS.get(metric, metric))} {change.differences[metric]:+.3f}"
-        for metric in in_order(change.differences)
+        for metric in telling or in_order(change.differences)
     )
 
 
@@ -219,8 +221,10 @@ def _two(value: float | None) -> str:
 def headline(found: Compared, width: int) -> Line:
     """The verdict in one line."""
     if found.found is None:
-        first = found.refusal.partition("\n")[0]
-        return line((cut(f"NOT COMPARED: {for_terminal(first)}", width), Role.UNSCORED))
+        said = found.refusal.split("\n")
+        reasons = [text.removeprefix("  - ") for text in said if text.startswith("  - ")] or said
+        more = f" (1 of {len(reasons)} reasons)" if len(reasons) > 1 else ""
+        return line((cut(f"NOT COMPARED{more}: {for_terminal(reasons[0])}", width), Role.UNSCORED))
     verdicts = {change.verdict for change in found.found.metrics}
     bad = bool(found.found.newly_leaking) or Verdict.WORSE in verdicts
     role = Role.LOST if bad else Role.KEPT if Verdict.BETTER in verdicts else Role.STRONG
@@ -237,11 +241,7 @@ def verdict_lines(found: Compared, width: int) -> list[Line]:
             lines += flowed(reason, width, Role.UNSCORED, first="  " if reason.startswith("  ") else "", rest="    ")
         return lines
     result = found.found
-    lines = []
-    if result.newly_leaking:
-        n = len(result.newly_leaking)
-        text = f"LEAK: {queries(n)} of B newly {'shows' if n == 1 else 'show'} what the user may not read."
-        lines += flowed(text, width, Role.LEAK, first="!! ")
+    lines: list[Line] = []
     for each in result.variables:
         lines += flowed(difference_text(each), width, Role.STRONG, first="changed  ")
     for each in result.exceptions:

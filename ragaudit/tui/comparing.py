@@ -206,7 +206,7 @@ class Comparing:
         return True
 
     def toggle_changed(self) -> bool:
-        """Only what changed, or every query; whether it is only what changed now. One stays on the query, if it is there."""
+        """Only what changed, or every query; True = only what changed. One stays on the query, if it is there."""
         self.only_changed = not self.only_changed
         self.go(self.index)
         return self.only_changed

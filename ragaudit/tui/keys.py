@@ -71,7 +71,9 @@ OVERVIEW = (
 COMPARE = (
     *MOVING[:2],
     Key("compare.swap", "tilde", "swap", "swap", "Swap A and B", True),
-    Key("compare.changed", "equals_sign", "changed", "only diff", "Only the queries that changed, or all of them", True),
+    Key(
+        "compare.changed", "equals_sign", "changed", "only diff", "Only the queries that changed, or all of them", True
+    ),
     *MOVING[2:],
     Key("compare.freeze", "b", "freeze", "baseline", "Keep B as a baseline; asks first"),
     Key("compare.back", "escape", "back", "back", "Leave the zoom, or go back to the review; stops the comparing"),

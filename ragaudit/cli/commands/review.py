@@ -14,13 +14,38 @@ from ragaudit.tui.first_look import first_look
 @click.argument("audit", type=PATH)
 @click.option("--query", "query_id", metavar="ID", help="Start on this query.")
 @click.option("--filter", "filter_text", metavar="EXPR", help="Start with this filter, as stage:rerank is:unreviewed.")
+@click.option(
+    "--against", metavar="BASE", help="Compare with this run: an audit file, or a baseline by file or name. Key c."
+)
+@click.option("--allow", multiple=True, metavar="VARIABLE", help="Accept this difference when comparing. Repeatable.")
+@click.option(
+    "--journal", type=PATH, show_default="experiments.jsonl", metavar="FILE", help="The journal of experiments."
+)
 @click.option("--theme", default="ragaudit-dark", show_default=True, help="ragaudit-light, or any theme of Textual.")
 @click.pass_context
-def command(ctx: click.Context, audit: Path, query_id: str | None, filter_text: str | None, theme: str) -> None:
+def command(
+    ctx: click.Context,
+    audit: Path,
+    query_id: str | None,
+    filter_text: str | None,
+    against: str | None,
+    allow: tuple[str, ...],
+    journal: Path | None,
+    theme: str,
+) -> None:
     """Step through the failing queries of an audit; what you say is kept in the audit file."""
     _: Streams = ctx.obj
     with first_look(audit, query_id, sys.stdout):
         from ragaudit.tui.app import run
 
-        code = run(audit, query_id=query_id, filter_text=filter_text, theme=theme, keymap={})
+        code = run(
+            audit,
+            query_id=query_id,
+            filter_text=filter_text,
+            theme=theme,
+            keymap={},
+            against=against,
+            allow=allow,
+            journal=journal,
+        )
     ctx.exit(code)

@@ -84,8 +84,12 @@ class CompareScreen(AppScreen):
             super().__init__()
             self.text = text
 
-    class Failed(Told):
+    class Failed(Message):
         """One of the files cannot be read."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
 
     class Done(Message):
         """Both runs are read and compared."""
@@ -220,7 +224,9 @@ class CompareScreen(AppScreen):
             for name in (*PANES, "change", "headline"):
                 self.pane(name).show([])
             return
-        self.query_one("#headline", Pane).show([line(" ", *headline(found, self.query_one("#headline", Pane).room - 1))])
+        self.query_one("#headline", Pane).show(
+            [line(" ", *headline(found, self.query_one("#headline", Pane).room - 1))]
+        )
         self._draw_list(found)
         verdict, moved = self.pane("verdict"), self.pane("transitions")
         verdict.show(verdict_lines(found, verdict.room), keep=True)
@@ -303,7 +309,9 @@ class CompareScreen(AppScreen):
         if self.comparing.move(by):
             self._moved()
         elif not self.comparing.n_changed:
-            self.say("no query changed; = lists all of them" if self.comparing.found is not None else "not compared yet")
+            self.say(
+                "no query changed; = lists all of them" if self.comparing.found is not None else "not compared yet"
+            )
         else:
             self.say("the last changed query" if by > 0 else "the first changed query: the worst")
 

@@ -13,7 +13,10 @@ from ragaudit.tui.session import failing
 HELP = {
     "losses": "Failing queries by the stage that lost their evidence. `enter` reviews those of the line.",
     "scores": "Means over the queries that define them, with 95 % intervals; what is left out is counted beside each.",
-    "next": "The next experiments, each of one variable. `enter` marks the queries that it answers and shows them.",
+    "next": (
+        "The next experiments, each of one variable, with what the journal says of it. `enter` marks the queries that "
+        "it answers and shows them; `x` shows all about each."
+    ),
 }
 
 
@@ -43,7 +46,7 @@ class OverviewScreen(AppScreen):
         self.draw_top(f"{total:,} queries   {failing(summary):,} failing   {session.reviewed:,} reviewed")
         losses, scores, following = (self.query_one(f"#{name}", Pane) for name in ("losses", "scores", "next"))
         self._choices["losses"] = loss_rows(summary, losses.room)
-        self._choices["next"] = experiment_rows(summary.experiments, following.room, {})
+        self._choices["next"] = experiment_rows(summary.experiments, following.room, self.review_app.trials.states())
         losses.show([choice.text for choice in self._choices["losses"]], cursor=losses.cursor, keep=True)
         scores.show(score_lines(summary, scores.room), keep=True)
         following.show([choice.text for choice in self._choices["next"]], cursor=following.cursor, keep=True)
