@@ -234,12 +234,12 @@ def headline(found: Compared, width: int) -> Line:
 def verdict_lines(found: Compared, width: int) -> list[Line]:
     """What changed, what is worth knowing, every metric with its interval; or each reason of the refusal."""
     if found.found is None:
-        lines = flowed(
+        refused = flowed(
             "These two runs are not compared as wholes. Each query can still be looked at.", width, Role.STRONG
         )
         for reason in found.refusal.split("\n"):
-            lines += flowed(reason, width, Role.UNSCORED, first="  " if reason.startswith("  ") else "", rest="    ")
-        return lines
+            refused += flowed(reason, width, Role.UNSCORED, first="  " if reason.startswith("  ") else "", rest="    ")
+        return refused
     result = found.found
     lines: list[Line] = []
     for each in result.variables:

@@ -67,6 +67,9 @@ class AppScreen(Screen[None]):
 
     def say(self, text: str, *, trouble: bool = False) -> None:
         """Put a sentence in the status line; it stays until the next one."""
+        if not self.query("#status"):  # just switched to, for the first time
+            self.call_after_refresh(self.say, text, trouble=trouble)
+            return
         self.query_one("#status", Pane).show([line((text, Role.LOST if trouble else Role.DIM))])
 
     def draw_top(self, said: str, *, narrow: str = "") -> None:

@@ -111,6 +111,8 @@ class CompareScreen(AppScreen):
         self._came_from: str | None = None
         self._about: Summary | None = None
         self._working = False
+        self._trouble = ""
+        """Why one of the files cannot be read."""
 
     def body(self) -> ComposeResult:
         """All panes; the size decides which are seen."""
@@ -131,6 +133,7 @@ class CompareScreen(AppScreen):
         """Compare, or compare anew when the open audit changed; stand on the query one comes from."""
         if self._about is not None and self._about != self.session.summary:
             self.comparing.forget()
+            self._working = False
         self._about = self.session.summary
         here = self.session.here
         if here != self._came_from:
@@ -162,7 +165,7 @@ class CompareScreen(AppScreen):
     # --- the work -----------------------------------------------------------------------------------------------------
 
     def _start(self) -> None:
-        self._working = True
+        self._working, self._trouble = True, ""
         work = partial(self._work, swapped=self.comparing.swapped)
         self.run_worker(work, thread=True, exclusive=True, group="compare")
 
@@ -177,6 +180,7 @@ class CompareScreen(AppScreen):
 
         try:
             sides, found = self.comparing.work(swapped=swapped, told=told)
+            told("done")
             self.post_message(self.Done(sides, found, swapped=swapped))
         except Stopped:
             return
@@ -190,17 +194,16 @@ class CompareScreen(AppScreen):
 
     @on(Failed)
     def _failed(self, event: Failed) -> None:
-        self._working = False
-        self._say_above("nothing is compared")
-        self.pane("verdict").show(flowed(event.text, self.pane("verdict").room, Role.LOST))
+        self._working, self._trouble = False, event.text
+        self.redraw()
         self.say(event.text, trouble=True)
 
     @on(Done)
     def _done(self, event: Done) -> None:
-        self.comparing.take(event.sides, event.found, swapped=event.swapped)
-        if event.swapped != self.comparing.swapped:
-            return  # swapped again meanwhile: that is being worked out
+        if not self._working:
+            return  # stopped in the same moment
         self._working = False
+        self.comparing.take(event.sides, event.found, swapped=event.swapped)
         self._stand()
         self.redraw()
 
@@ -223,6 +226,10 @@ class CompareScreen(AppScreen):
         if found is None:
             for name in (*PANES, "change", "headline"):
                 self.pane(name).show([])
+            if self._trouble:
+                self.query_one("#query", Pane).show([line((" nothing is compared", Role.STRONG))])
+                for name in ("b", "verdict"):
+                    self.pane(name).show(flowed(self._trouble, self.pane(name).room, Role.LOST))
             return
         self.query_one("#headline", Pane).show(
             [line(" ", *headline(found, self.query_one("#headline", Pane).room - 1))]
