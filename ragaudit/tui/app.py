@@ -1,10 +1,12 @@
 """The app: one audit, its screens, the keys that work everywhere."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import ExitStack
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import App, SystemCommand
 from textual.binding import BindingType
@@ -13,23 +15,22 @@ from textual.content import Content
 from textual.markup import escape
 from textual.screen import Screen
 
-from ragaudit.experiments.journal import DEFAULT
 from ragaudit.report.as_json import query_row
 from ragaudit.report.clean import for_terminal
 from ragaudit.store.filters import containing
 from ragaudit.tui.clipboard import copy
-from ragaudit.tui.comparing import Comparing
 from ragaudit.tui.keys import EVERYWHERE, REVIEW, Key, bindings
 from ragaudit.tui.panes import Pane
 from ragaudit.tui.screens.base import AppScreen
-from ragaudit.tui.screens.compare import CompareScreen
 from ragaudit.tui.screens.dialogs import FilterDialog, FindDialog, HelpDialog, about_help
-from ragaudit.tui.screens.experiments import ExperimentsScreen
 from ragaudit.tui.screens.overview import OverviewScreen
 from ragaudit.tui.screens.review import ReviewScreen
 from ragaudit.tui.session import Session
 from ragaudit.tui.theme import DARK, THEMES
-from ragaudit.tui.trials import Trials
+
+if TYPE_CHECKING:  # the app starts without them
+    from ragaudit.tui.comparing import Comparing
+    from ragaudit.tui.trials import Trials
 
 LOOK_SECONDS = 1.0
 """How often the file is asked whether another terminal wrote to it."""
@@ -73,7 +74,7 @@ class ReviewApp(App[int]):
         session: Session,
         *,
         comparing: Comparing | None = None,
-        trials: Trials | None = None,
+        make_trials: Callable[[], Trials] | None = None,
         theme: str = DARK.name,
         keymap: Mapping[str, str] | None = None,
         first: str = "review",
@@ -83,7 +84,8 @@ class ReviewApp(App[int]):
         Args:
             session: The open audit.
             comparing: The run that it is compared with, if any.
-            trials: Its proposals and the journal; default: the journal of the working directory.
+            make_trials: Gives its proposals and the journal once they are wanted; default: with the journal of the
+                working directory.
             theme: Name of a theme, ours or one of Textual's.
             keymap: Id of a key (`review.agree`) -> the keys that take its place.
             first: The screen to start on.
@@ -91,7 +93,7 @@ class ReviewApp(App[int]):
         super().__init__()
         self.session = session
         self.comparing = comparing
-        self.trials = trials or Trials(session)
+        self._make_trials = make_trials or partial(trials_of, session, None)
         self.keymap = dict(keymap or {})
         self._first = first
         for ours in THEMES:
@@ -103,11 +105,27 @@ class ReviewApp(App[int]):
         self.set_keymap(self.keymap)
         self.install_screen(OverviewScreen(), "overview")
         self.install_screen(ReviewScreen(), "review")
-        self.install_screen(ExperimentsScreen(), "experiments")
-        if self.comparing is not None:
-            self.install_screen(CompareScreen(self.comparing), "compare")
+        self._install(self._first)
         self.push_screen(self._first)
         self.set_interval(LOOK_SECONDS, self._look)
+
+    def _install(self, name: str) -> None:
+        """Make a screen that the app starts without."""
+        if self.is_screen_installed(name):
+            return
+        if name == "experiments":
+            from ragaudit.tui.screens.experiments import ExperimentsScreen
+
+            self.install_screen(ExperimentsScreen(), name)
+        elif name == "compare" and self.comparing is not None:
+            from ragaudit.tui.screens.compare import CompareScreen
+
+            self.install_screen(CompareScreen(self.comparing), name)
+
+    @cached_property
+    def trials(self) -> Trials:
+        """The proposals of the audit and the journal."""
+        return self._make_trials()
 
     @property
     def main_screen(self) -> AppScreen | None:
@@ -136,6 +154,7 @@ class ReviewApp(App[int]):
         if name == "compare" and self.comparing is None:
             self.say("nothing to compare with: start with --against BASE.audit")
             return
+        self._install(name)
         self.switch_screen(name)
 
     def action_find(self) -> None:
@@ -217,7 +236,7 @@ def run(
     keymap: Mapping[str, str],
     against: str | None = None,
     allow: Collection[str] = (),
-    journal: Path = DEFAULT,
+    journal: Path | None = None,
 ) -> int:
     """Open an audit in the app, and return the exit code.
 
@@ -229,7 +248,7 @@ def run(
         keymap: Id of a key -> the keys that take its place.
         against: An audit file, a baseline file or a baseline's name to compare with.
         allow: Differences that the comparison accepts.
-        journal: The journal of experiments.
+        journal: The journal of experiments; None = that of the working directory.
 
     Raises:
         AuditFileError: The audit, or the one to compare with, cannot be read.
@@ -240,7 +259,17 @@ def run(
         session = open_files.enter_context(Session.open(path, query_id=query_id, filter_text=filter_text))
         comparing = None
         if against is not None:
+            from ragaudit.tui.comparing import Comparing
+
             comparing = Comparing.open(session, against, allow=allow)
             open_files.callback(comparing.close)
-        trials = Trials(session, journal)
-        return ReviewApp(session, comparing=comparing, trials=trials, theme=theme, keymap=keymap).run() or 0
+        made = partial(trials_of, session, journal)
+        return ReviewApp(session, comparing=comparing, make_trials=made, theme=theme, keymap=keymap).run() or 0
+
+
+def trials_of(session: Session, journal: Path | None) -> Trials:
+    """The proposals of an audit and what a journal says of them."""
+    from ragaudit.experiments.journal import DEFAULT
+    from ragaudit.tui.trials import Trials
+
+    return Trials(session, journal or DEFAULT)

@@ -19,7 +19,7 @@ from ragaudit.report.funnel import standing
 from ragaudit.report.layout import cells, cut, pad
 from ragaudit.tui.comparing import Compared, Shown
 from ragaudit.tui.funnel_view import funnel_lines
-from ragaudit.tui.lines import BLANK, Line, Role, flowed, line
+from ragaudit.tui.lines import Line, Role, flowed, line
 from ragaudit.tui.query_view import QueryView
 
 MARKS = {Way.WORSE: "-", Way.BETTER: "+", Way.OTHER: "~", Way.SAME: " "}
@@ -40,7 +40,7 @@ def change_row(row: Came | None, text: str, width: int) -> Line:
     leak = bool(row.change.leaks)
     where = ""
     if width >= WIDE:
-        where = pad(f"{state_label(row.change.before)} -> {state_label(row.change.after)}", 30) + " "
+        where = pad(_states(row.change), 30) + " "
     return line(
         ("!!" if leak else f"{MARKS[row.way]} ", Role.LEAK if leak else ROLES[row.way]),
         f" {pad(for_terminal(row.change.query_id), 8 if width < WIDE else 12)} ",
@@ -56,10 +56,7 @@ def change_line(row: Came, width: int) -> Line:
         named = ", ".join(for_terminal(each, 30) for each in change.leaks)
         return line((cut(f"!! B NEWLY LEAKS   the user may not read {named}", width), Role.LEAK))
     word = {Way.SAME: "same outcome and metrics", Way.OTHER: "changed"}.get(row.way, f"{row.way.value} in B")
-    states = state_label(change.after)
-    if change.before != change.after:
-        states = f"{state_label(change.before)} -> {states}"
-    first = cut(f"{MARKS[row.way]} {word}   {states}", width)
+    first = cut(f"{MARKS[row.way]} {word}   {_states(change)}", width)
     return line((first, ROLES[row.way]), cut(f"   {_moved(change)}", max(width - cells(first), 0)))
 
 
@@ -78,6 +75,11 @@ def transition_lines(found: Compared, width: int) -> list[Line]:
     if not lines:
         lines = flowed("Every query of both runs stayed where it was.", width)
     return lines
+
+
+def _states(change: QueryChange) -> str:
+    after = state_label(change.after)
+    return after if change.before == change.after else f"{state_label(change.before)} -> {after}"
 
 
 # --- one query --------------------------------------------------------------------------------------------------------
@@ -256,7 +258,6 @@ def verdict_lines(found: Compared, width: int) -> list[Line]:
     )
     for warning in result.warnings:
         lines += flowed(warning, width, Role.UNSCORED, first="- ")
-    lines.append(BLANK)
     for change in result.metrics:
         lines += _metric(change, width)
     for sentence in undefined_sentences(result.metrics):

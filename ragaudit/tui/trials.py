@@ -91,7 +91,8 @@ class Trials:
             hypothesis=known.summary,
         )
         self.read()
-        return f"planned as {planned.id} in {self.path}; to take it back, delete that line"
+        name = planned.variable.removeprefix("pipeline.")
+        return f"planned {name} as {planned.id} in {self.path}; to take it back, delete that line"
 
 
 def standing(entries: tuple[Entry, ...]) -> str:

@@ -121,8 +121,11 @@ def drive_both(
             comparing = None
             if against is not None:
                 comparing = Comparing.open(session, str(against), folder=folder / "baselines", allow=allow)
-            trials = Trials(session, folder / "experiments.jsonl", clock=lambda: NOON)
-            app = ReviewApp(session, comparing=comparing, trials=trials, first=first)
+
+            def trials():
+                return Trials(session, folder / "experiments.jsonl", clock=lambda: NOON)
+
+            app = ReviewApp(session, comparing=comparing, make_trials=trials, first=first)
             async with app.run_test(size=size) as pilot:
                 await settled(app, pilot)
                 await steps(app, pilot)

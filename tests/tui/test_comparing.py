@@ -142,6 +142,8 @@ def test_a_row_shows_its_mark_and_where_there_is_room_its_states(comparing):
     assert as_text([change_row(comparing.row(0), "refund window?", 34)]) == "-  q1       refund window?"
     wide = "-  q1           pass -> Rerank/pack            refund window?"
     assert as_text([change_row(comparing.row(0), "refund window?", 78)]) == wide
+    same = "-  q5           pass                           same outcome?"
+    assert as_text([change_row(comparing.row(1), "same outcome?", 78)]) == same
     assert as_text([change_row(comparing.row(2), "who pays?", 34)]) == "+  q3       who pays?"
     assert as_text([change_row(None, "", 34)]) == "  ..."
 
@@ -233,7 +235,6 @@ def test_the_verdict_names_the_change_the_warnings_and_every_metric(comparing):
         "queries  5 in both: 1 newly failing, 1 newly passing, 3 where they were\n"
         "- the test set is too small: 5 paired queries, fewer than 30; intervals this\n"
         "  wide settle little\n"
-        "\n"
         "Recall                0.750 -> 0.750  +0.000 [-0.750, +0.750] NOT DISTINGUISHABLE\n"
         "    p 1.000, adjusted 1.000; 4 queries: 1 better, 1 worse, 2 same; 80% power\n"
         "    from 1.697; only 2 changed: no adjusted p under 1 was possible\n"

@@ -72,7 +72,7 @@ def test_t_writes_the_plan_and_says_how_to_take_it_back(run, size, journal):
         await pilot.press("t")
         await pilot.pause()
         (line,) = journal.read_text("utf-8").splitlines()
-        assert status(app).startswith(f"planned as {json.loads(line)['id']} in {journal}")
+        assert status(app).startswith(f"planned rerank.top_n as {json.loads(line)['id']} in {journal}")
         assert " planned " in pane(app, "ranked").text().split("\n")[0]
         assert pane(app, "journal").text().startswith("1 planned\n")
         assert "in the journal" in pane(app, "details").text()

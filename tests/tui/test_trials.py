@@ -110,7 +110,7 @@ def test_a_plan_is_what_the_command_writes_and_says_how_to_take_it_back(trials):
     said = trials.plan(experiment())
     (line,) = trials.path.read_text("utf-8").splitlines()
     written = json.loads(line)
-    assert said == f"planned as {written['id']} in {trials.path}; to take it back, delete that line"
+    assert said == f"planned rerank.top_n as {written['id']} in {trials.path}; to take it back, delete that line"
     assert {key: written[key] for key in ("event", "at", "run", "fingerprint", "lever", "variable", "from", "to")} == {
         "event": "plan",
         "at": "2026-01-02T12:00:00+00:00",

@@ -52,8 +52,7 @@ class ExperimentsScreen(AppScreen):
 
     def on_mount(self) -> None:
         """Start on the list."""
-        self.pane_shown = PANES[0]
-        self.call_after_refresh(self.show_pane, self.pane_shown)
+        self.show_pane(PANES[0])
 
     def on_screen_resume(self) -> None:
         """The journal may have been written to meanwhile."""
