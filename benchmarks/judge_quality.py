@@ -80,7 +80,7 @@ def one_claim(
     """Ask what an audit asks about a claim and a chunk, with the claim given."""
     from ragaudit.judge.asking import ask
     from ragaudit.judge.fence import key_for
-    from ragaudit.judge.matrix import CHUNK, cells_of, windows_of
+    from ragaudit.judge.matrix import CHUNK, cells_of, rows_of, windows_of
     from ragaudit.judge.tasks import MatrixTask, Verdicts
     from ragaudit.model.judgement import Claim, JudgeCall, Judgement, Side
 
@@ -91,7 +91,7 @@ def one_claim(
     calls: list[JudgeCall] = []
     heard = Verdicts()
     yield from ask([MatrixTask("", (claim,), windows, "matrix", key, how, prompts, heard)], calls)
-    cells = cells_of([(claim.id, windows)], heard.said, heard.unsaid)
+    cells = cells_of(rows_of([claim], windows), heard.said, heard.unsaid)
     return Judgement(query_id=sample.query_id, claims=(claim,), cells=tuple(cells), calls=tuple(calls))
 
 

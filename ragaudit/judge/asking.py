@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from ragaudit.judge.fence import one_line
-from ragaudit.judge.recording import request_key
 from ragaudit.judge.score import NOT_ASKED
 from ragaudit.model.judgement import Failure, JudgeCall, Reply, Request
 
@@ -113,7 +112,6 @@ def _call(
 ) -> JudgeCall:
     reply = came if isinstance(came, Reply) else None
     return JudgeCall(
-        key=request_key(asked),
         purpose=asked.purpose,
         prompt=f"{asked.prompt}@{asked.version}",
         input_tokens=reply.input_tokens if reply else 0,

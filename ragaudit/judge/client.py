@@ -160,7 +160,7 @@ class LiteLLMClient:
             async with asyncio.timeout(self.limits.call_timeout):
                 answer = await litellm.acompletion(
                     model=request.model,
-                    messages=[_sendable(message) for message in request.messages],
+                    messages=[{name: _encodable(text) for name, text in each.items()} for each in request.messages],
                     api_base=request.api_base,
                     timeout=self.limits.call_timeout,
                     num_retries=0,
@@ -192,7 +192,7 @@ class LiteLLMClient:
         n_in, n_out = (int(getattr(usage, name, 0) or 0) for name in ("prompt_tokens", "completion_tokens"))
         price = self._prices[request.model, request.api_base]
         return Reply(
-            text=choice.message.content or (refusal if isinstance(refusal, str) else "") or "",
+            text=_encodable(choice.message.content or (refusal if isinstance(refusal, str) else "") or ""),
             finish_reason=choice.finish_reason,
             input_tokens=n_in,
             output_tokens=n_out,
@@ -216,8 +216,9 @@ def _import_litellm() -> Any:
     return litellm
 
 
-def _sendable(message: Mapping[str, str]) -> dict[str, str]:
-    return {name: text.encode("utf-8", "replace").decode() for name, text in message.items()}
+def _encodable(text: str) -> str:
+    """Half a surrogate pair, which UTF-8 cannot hold, becomes a question mark: no connection and no file takes it."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _tokens(logprobs: Any) -> tuple[dict[str, Any], ...] | None:

@@ -115,7 +115,7 @@ class LiveJudge:
                 self._tally.failed_with(outcome.said)
             return Outcome(key, outcome.said, from_tape=isinstance(outcome.said, Reply))
         # Another sample, or another process, may have recorded it since this one was looked up.
-        reply = self._tape.find(request, key=key, about=walk.about)
+        reply = self._tape.find(request, key=key, about=walk.sample)
         if reply is not None:
             self._tally.found_later += 1
             return Outcome(key, reply, from_tape=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from ragaudit.errors import JudgeError
 from ragaudit.judge.limits import Clock, Limits, SystemClock
 from ragaudit.judge.progress import JudgeProgress, Tally
+from ragaudit.judge.redact import shown
 from ragaudit.judge.tape import Tape
 from ragaudit.judge.walk import Steps, Walk
 from ragaudit.model.judgement import Judgement, JudgeSample
@@ -140,7 +141,8 @@ class _Run:
 
     def _go_live(self, walk: Walk) -> "LiveJudge":
         if self._client is None:
-            raise JudgeError(f"judge: {walk.about} has to be asked about, and no model is set. Set judge.model.")
+            about = f"{shown(walk.sample.query_id)} {shown(walk.sample.query)}"
+            raise JudgeError(f"judge: {about} has to be asked about, and no model is set. Set judge.model.")
         from ragaudit.judge.live import LiveJudge
 
         limit = self._limits.overall_timeout

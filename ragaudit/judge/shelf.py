@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from ragaudit.errors import InputError
 from ragaudit.judge.cache import ReplyCache
 from ragaudit.judge.cassette import Cassette, keep_only, part_of, problems
@@ -165,7 +167,7 @@ def export(shelves: Iterable[Shelf], out: Path, keep: Collection[str] | None = N
     for shelf in shelves:
         for key, question, reply in entries(shelf):
             if key not in cassette and (keep is None or key in keep):
-                cassette.record(Request.model_validate(question), reply, key=key)
+                cassette.record(msgspec.convert(question, Request), reply, key=key)
                 added += 1
     cassette.close()
     return added
@@ -178,7 +180,7 @@ class _Noting(Tape):
         super().__init__(*parts, **options)
         self.seen: set[str] = set()
 
-    def find(self, request: Request, *, key: str | None = None, about: str | None = None) -> Reply | None:
+    def find(self, request: Request, *, key: str | None = None, about: JudgeSample | None = None) -> Reply | None:
         """As any tape, and note the key."""
         key = key or request_key(request)
         reply = super().find(request, key=key, about=about)

@@ -11,7 +11,8 @@ from ragaudit.errors import TapeMissError
 from ragaudit.judge.cassette import Cassette, part_of
 from ragaudit.judge.nearest import first_difference, nearest
 from ragaudit.judge.recording import asked, may_be_kept, request_key
-from ragaudit.model.judgement import Reply, Request
+from ragaudit.judge.redact import shown
+from ragaudit.model.judgement import JudgeSample, Reply, Request
 
 if TYPE_CHECKING:
     from ragaudit.judge.cache import ReplyCache
@@ -70,13 +71,13 @@ class Tape:
         opened = Cassette.open(cassette, records=records) if cassette else None
         return cls(mode, opened, reply_cache, records=records)
 
-    def find(self, request: Request, *, key: str | None = None, about: str | None = None) -> Reply | None:
+    def find(self, request: Request, *, key: str | None = None, about: JudgeSample | None = None) -> Reply | None:
         """The recorded reply to a request, or None when it is to be asked for.
 
         Args:
             request: The request.
             key: Its key, when it is known already.
-            about: Which query it is for, in words for the message.
+            about: Which query it is for.
 
         Raises:
             TapeMissError: There is none and nothing may be recorded.
@@ -125,12 +126,12 @@ class Tape:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
 
-    def _miss(self, request: Request, about: str | None) -> str:
+    def _miss(self, request: Request, about: JudgeSample | None) -> str:
         wanted = asked(request)
         place: object = self._cassette.path if self._cassette is not None else "tape"
         if self._cassette is None and self._cache is not None:
             place = self._cache.folder
-        whose = f" on {about}" if about else ""
+        whose = f" on {shown(about.query_id)} {shown(about.query)}" if about is not None else ""
         parts = [f"{place}: no reply for {request.prompt}@{request.version}{whose}."]
         near = nearest(wanted, islice(self._questions(), _LOOKED_AT))
         if near is None:

@@ -8,13 +8,13 @@ from ragaudit.judge.asking import Heard, Task
 from ragaudit.judge.claims import Draft, Part, claims_request, halved, read_claims
 from ragaudit.judge.how import HowToJudge, repair_request
 from ragaudit.judge.matrix import (
-    QUERY_ROW,
+    Rows,
     Said,
     Window,
-    by_side,
     claim_request,
     matrix_request,
     relevance_request,
+    rows_of,
 )
 from ragaudit.judge.prompts import PromptSet
 from ragaudit.judge.verdicts import read_matrix, read_words
@@ -132,15 +132,19 @@ class MatrixTask:
             )
         return matrix_request(self.how, self.prompts, self.claims, self.windows, key=self.key, purpose=self.purpose)
 
+    @cached_property
+    def rows(self) -> Rows:
+        """What is asked."""
+        return rows_of(self.claims, self.windows)
+
     def hear(self, reply: Reply) -> Heard:
         """Keep the verdicts on what was asked; ask again for those that are missing."""
-        if not self.claims:
-            answered = read_words(reply, QUERY_ROW, self.windows, relevance=True)
-        elif self.how.mode == "per_claim":
-            (claim,) = self.claims
-            answered = read_words(reply, claim.id, by_side(self.windows)[claim.side], cut=self.how.p_cut)
+        if self.claims and self.how.mode == "matrix":
+            answered = read_matrix(reply.text, self.rows)
         else:
-            answered = read_matrix(reply.text, self.claims, self.windows)
+            ((row, labels),) = self.rows.items()
+            cut = self.how.p_cut if self.claims else None
+            answered = read_words(reply, row, labels, relevance=not self.claims, cut=cut)
         if isinstance(answered, str):
             return Heard(answered)
         answers_any = any(answered.said.values())
@@ -165,9 +169,10 @@ class MatrixTask:
         if len(self.claims) > 1:
             half = len(self.claims) // 2
             return [replace(base, claims=self.claims[:half]), replace(base, claims=self.claims[half:])]
-        windows = by_side(self.windows)[self.claims[0].side] if self.claims else self.windows
+        ((_, by_label),) = self.rows.items()
+        windows = tuple(by_label.values())
         half = len(windows) // 2
-        return [replace(base, windows=tuple(some)) for some in (windows[:half], windows[half:])] if half else ()
+        return [replace(base, windows=some) for some in (windows[:half], windows[half:])] if half else ()
 
     def repair(self, reply: Reply, problem: str) -> Task | None:
         """Once."""
@@ -184,17 +189,12 @@ class MatrixTask:
 
     def _missing(self) -> list[tuple[str, str]]:
         """(row, label) of what was asked and has no verdict."""
-        if not self.claims:
-            rows = [(QUERY_ROW, self.windows)]
-        else:
-            mine = {side: tuple(windows) for side, windows in by_side(self.windows).items()}
-            rows = [(claim.id, mine[claim.side]) for claim in self.claims]
         return [
-            (row, window.label)
-            for row, windows in rows
+            (row, label)
+            for row, labels in self.rows.items()
             for heard in (self.heard.said.get(row, {}),)
-            for window in windows
-            if window.label not in heard
+            for label in labels
+            if label not in heard
         ]
 
     def _again(self, missing: Sequence[tuple[str, str]]) -> Task:

@@ -5,6 +5,7 @@ import re
 
 import pytest
 from judged_bundle import Literal, judged_bundle, trace, use
+from msgspec.structs import replace
 
 from ragaudit.audit.judging import samples
 from ragaudit.cli.bundle_options import find, opened
@@ -185,5 +186,5 @@ def test_exporting_what_was_not_recorded_exits_with_4(here, capsys):
 
 def test_hostile_names_on_a_tape_are_shown_as_text(here, capsys):
     asked, reply = old()
-    keep(here, asked.model_copy(update={"model": "m\x1b[2J"}), reply, cassette="x.jsonl")
+    keep(here, replace(asked, model="m\x1b[2J"), reply, cassette="x.jsonl")
     assert "\x1b" not in told(["tape", "stats", "--cassette", "x.jsonl"], capsys).out

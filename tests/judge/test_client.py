@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from loopback import Asked, Die, Drip, Loopback, Raw, Say, Status, Step
+from msgspec.structs import replace
 from tape_builders import FakeClock, NoJitter, a_request
 
 from ragaudit.errors import JudgeError
@@ -31,7 +32,7 @@ def ask(
     async def all_of_them() -> list[Reply | Failure]:
         asked = requests or (a_request(),)
         try:
-            there = [request.model_copy(update={"api_base": server.url}) for request in asked]
+            there = [replace(request, api_base=server.url) for request in asked]
             return await asyncio.gather(*(client.complete(request) for request in there))
         finally:
             await client.aclose()
@@ -108,9 +109,10 @@ def test_a_refusal_is_marked(step: Say, text: str) -> None:
 
 
 def test_half_a_surrogate_pair_does_not_stop_a_call() -> None:
-    with Loopback() as server:
-        assert isinstance(one(server, a_request("a\ud800b")), Reply)
+    with Loopback(Say("x\udc00y")) as server:
+        reply = one(server, a_request("a\ud800b"))
     assert server.asked[0].text == "a?b"
+    assert isinstance(reply, Reply) and reply.text == "x?y"
 
 
 # --- structured output ----------------------------------------------------------------------------------------

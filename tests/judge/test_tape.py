@@ -9,7 +9,7 @@ from ragaudit.errors import TapeMissError
 from ragaudit.judge.cassette import part_of
 from ragaudit.judge.recording import asked
 from ragaudit.judge.tape import Tape, TapeMode, request_key
-from ragaudit.model.judgement import Request
+from ragaudit.model.judgement import JudgeSample, Request
 
 
 def taped(path: Path, *requests: Request, mode: TapeMode = TapeMode.NEW) -> Path:
@@ -19,7 +19,7 @@ def taped(path: Path, *requests: Request, mode: TapeMode = TapeMode.NEW) -> Path
     return path
 
 
-def miss(path: Path, request: Request, about: str | None = None) -> str:
+def miss(path: Path, request: Request, about: JudgeSample | None = None) -> str:
     with Tape.open(TapeMode.NONE, cassette=path, cache=None) as tape, pytest.raises(TapeMissError) as caught:
         tape.find(request, about=about)
     assert caught.value.exit_code == 4
@@ -188,7 +188,7 @@ def test_none_with_a_cache_that_does_not_exist_makes_none(tmp_path: Path) -> Non
 
 def test_a_miss_names_cassette_prompt_query_nearest_difference_and_what_to_run(tmp_path: Path) -> None:
     path = taped(tmp_path / "c.jsonl", a_request("Is the sky blue?\nYes or no."), a_request("Nothing alike"))
-    assert miss(path, a_request("Is the sky blue?\nYes or maybe."), about='"q7" "sky"') == (
+    assert miss(path, a_request("Is the sky blue?\nYes or maybe."), JudgeSample(query_id="q7", query="sky")) == (
         f'{path}: no reply for matrix@1 on "q7" "sky". '
         'Nearest: matrix@1; first difference: message 2, line 2 is "Yes or maybe.", recorded "Yes or no.". '
         "Record it: run the same command with --tape new, where the judge model can be reached."
