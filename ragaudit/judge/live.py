@@ -194,7 +194,8 @@ class LiveJudge:
 
     def _note_price(self, reply: Reply, request: Request) -> None:
         if reply.usd is not None:
-            self._dearest = max(self._dearest or 0.0, reply.usd)
+            if reply.input_tokens:  # a request that was turned away says nothing about what the others cost
+                self._dearest = max(self._dearest or 0.0, reply.usd)
         elif self._limits.max_cost is not None:
             self._closed = Failure(kind="budget", message="max_cost: the price of the model is not known")
             self.fatal = JudgeError(f"judge.max_cost: the price of {request.model} is not known. Remove the limit.")

@@ -4,7 +4,7 @@ from collections.abc import Generator, Iterable, Sequence
 
 from msgspec.structs import replace
 
-from ragaudit.judge.asking import ask, usable
+from ragaudit.judge.asking import ask
 from ragaudit.judge.claims import Part, numbered
 from ragaudit.judge.fence import key_for
 from ragaudit.judge.how import HowToJudge
@@ -28,7 +28,7 @@ from ragaudit.model.judgement import (
     Verdict,
 )
 
-__all__ = ["HowToJudge", "judge", "usable"]
+__all__ = ["HowToJudge", "judge"]
 
 _NO_TEXT = f"{NOT_ASKED}: the chunk has no text"
 

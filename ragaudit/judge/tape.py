@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 from ragaudit.errors import TapeMissError
 from ragaudit.judge.cassette import Cassette, part_of
 from ragaudit.judge.nearest import first_difference, nearest
-from ragaudit.judge.recording import asked, may_be_kept, request_key
+from ragaudit.judge.recording import asked, request_key
 from ragaudit.judge.redact import shown
 from ragaudit.model.judgement import JudgeSample, Reply, Request
 
@@ -95,19 +95,16 @@ class Tape:
             raise TapeMissError(self._miss(request, about))
         return reply
 
-    def record(self, request: Request, reply: Reply, *, key: str | None = None) -> bool:
-        """Keep a reply, on disk before this returns; False when it was cut off or refused and is not kept."""
+    def record(self, request: Request, reply: Reply, *, key: str | None = None) -> None:
+        """Keep a reply, on disk before this returns."""
         if not self.records:
             raise AssertionError(f"nothing is recorded in mode {self.mode}")
-        if not may_be_kept(reply):
-            return False
         key = key or request_key(request)
         if self._cache is not None:
             self._cache.record(request, reply, key=key)
         if self._cassette is not None:
             self._cassette.record(request, reply, key=key)
         self._fresh.add(key)
-        return True
 
     def release(self) -> None:
         """Let go of what the current thread holds open. For a thread that used the tape and ends."""

@@ -18,7 +18,7 @@ from ragaudit.judge.matrix import (
 )
 from ragaudit.judge.prompts import PromptSet
 from ragaudit.judge.verdicts import read_matrix, read_words
-from ragaudit.model.judgement import Claim, JudgeSample, Reply, Request, Side
+from ragaudit.model.judgement import TOO_LONG, Claim, JudgeSample, Reply, Request, Side
 
 MOST_SPLITS = 4
 """How often a question is halved before the reply counts as one that never fits: sixteen pieces."""
@@ -70,7 +70,7 @@ class ClaimsTask:
         problems = [read.problems[part.side] for part in open_parts if part.side in read.problems]
         return Heard("; ".join(problems) or None)
 
-    def smaller(self) -> Sequence[Task]:
+    def smaller(self, reply: Reply) -> Sequence[Task]:
         """One text at a time, then halves of it."""
         parts = self._open()
         if len(parts) > 1:
@@ -161,18 +161,21 @@ class MatrixTask:
             return Heard("it answers nothing that was asked", ignored=answered.ignored)
         return Heard(ignored=answered.ignored, more=[self._again(missing)])
 
-    def smaller(self) -> Sequence[Task]:
-        """Half of the claims, or of the texts for one claim."""
+    def smaller(self, reply: Reply) -> Sequence[Task]:
+        """Half of the claims, of which the reply has a row each, or of the texts, which make the request long."""
         if self.splits >= MOST_SPLITS:
             return ()
         base = replace(self, repairs=None, splits=self.splits + 1)
-        if len(self.claims) > 1:
+        windows = tuple({label: window for some in self.rows.values() for label, window in some.items()}.values())
+        if len(self.claims) > 1 and (reply.finish_reason != TOO_LONG or len(windows) == 1):
             half = len(self.claims) // 2
-            return [replace(base, claims=self.claims[:half]), replace(base, claims=self.claims[half:])]
-        ((_, by_label),) = self.rows.items()
-        windows = tuple(by_label.values())
+            return [replace(base, claims=some) for some in (self.claims[:half], self.claims[half:])]
         half = len(windows) // 2
-        return [replace(base, windows=some) for some in (windows[:half], windows[half:])] if half else ()
+        parts = [(some, rows_of(self.claims, some)) for some in (windows[:half], windows[half:]) if half]
+        return [
+            replace(base, windows=some, claims=tuple(claim for claim in self.claims if rows[claim.id]))
+            for some, rows in parts
+        ]
 
     def repair(self, reply: Reply, problem: str) -> Task | None:
         """Once."""

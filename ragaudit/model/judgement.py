@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import msgspec
 from pydantic import Field
@@ -159,11 +159,19 @@ class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the call is for, in words ("claims", "matrix", "repair"); not part of the key."""
 
 
+TOO_LONG: Final = "too_long"
+"""The `finish_reason`, ours, of a reply in which the endpoint says that the request is longer than its window."""
+
+
 class Reply(Concluded):
-    """What came back. `tokens` holds the log probabilities of the first choice, when the model offered them."""
+    """What came back: an answer, also one that was cut off, a refusal, or the word that the request is too long.
+
+    `tokens` holds the log probabilities of the first choice, when the model offered them.
+    """
 
     text: str
     finish_reason: str | None = None
+    """As the provider says it: stop, length, content_filter, ...; or TOO_LONG."""
     input_tokens: int = 0
     output_tokens: int = 0
     usd: float | None = None
@@ -174,10 +182,13 @@ class Reply(Concluded):
 
 
 class Failure(Concluded):
-    """A call that gave nothing: its kind and what was said. Never stored as a reply, never a verdict."""
+    """A call that gave nothing: its kind and what was said. Never stored as a reply, never a verdict.
+
+    A refusal, and the word that a request is too long, are replies: asked again, the endpoint would say the same.
+    """
 
     kind: str
-    """"timeout", "rate_limit", "server", "connection", "auth", "bad_request", "budget", "cancelled", "refused"."""
+    """"timeout", "rate_limit", "server", "connection", "auth", "bad_request", "budget", "cancelled"."""
     message: str
     raw: str | None = None
 

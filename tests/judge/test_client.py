@@ -239,15 +239,29 @@ def test_a_call_ends_when_its_time_is_up_however_slowly_bytes_come(step: Step) -
         (Status(404, "no such model"), "bad_request"),
         (Status(400, "wrong"), "bad_request"),
         (Status(422, "wrong"), "bad_request"),
-        (Status(413, "too large"), "bad_request"),
-        (Status(400, "maximum context length is 10 tokens", error_code="context_length_exceeded"), "too_long"),
-        (Status(400, "flagged", error_code="content_policy_violation"), "refused"),
     ],
 )
 def test_what_cannot_pass_is_not_tried_again(step: Step, kind: str) -> None:
     with Loopback(step) as server:
         outcome = one(server)
     assert isinstance(outcome, Failure) and outcome.kind == kind, outcome
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("step", "finish_reason"),
+    [
+        (Status(413, "too large"), "too_long"),
+        (Status(400, "maximum context length is 10 tokens", error_code="context_length_exceeded"), "too_long"),
+        (Status(400, "request (900 tokens) exceeds the available context size (512 tokens)"), "too_long"),
+        (Status(400, "flagged", error_code="content_policy_violation"), "content_filter"),
+    ],
+)
+def test_an_error_that_answers_the_request_is_a_reply(step: Status, finish_reason: str) -> None:
+    with Loopback(step) as server:
+        reply = one(server)
+    assert isinstance(reply, Reply) and reply.finish_reason == finish_reason, reply
+    assert step.message in reply.text and (reply.input_tokens, reply.usd) == (0, 0.0)
     assert len(server.asked) == 1
 
 
