@@ -71,7 +71,7 @@ def stats(
 def verify(
     ctx: click.Context, bundle: Path | None, cassettes: tuple[Path, ...], cache: Path | None, as_json: bool
 ) -> None:
-    """Check every recording: questions edited by hand, replies that are damaged, cut off or refused, bad order.
+    """Check every recording: questions edited by hand, damaged replies, bad order.
 
     Exits with 3 when something is wrong.
     """
@@ -92,6 +92,7 @@ def verify(
 @command.command("prune")
 @_places
 @click.option("--unused", is_flag=True, help="From cassettes also what judging BUNDLE does not ask for.")
+@click.option("--unusable", is_flag=True, help="Also replies that were cut off or refused, to ask for them again.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be dropped.")
 @quiet_option
 @click.pass_obj
@@ -102,12 +103,14 @@ def prune(
     cache: Path | None,
     as_json: bool,
     unused: bool,
+    unusable: bool,
     dry_run: bool,
 ) -> None:
     """Drop replies that nobody can ask for again: those of prompt versions that are no longer current.
 
     With --unused, BUNDLE is replayed first and its cassette keeps only what that asked for; the cache, which serves
     every bundle of this machine, keeps it all. Exits with 4 when the replay misses a reply: then nothing is dropped.
+    With --unusable, what a model refused or could not finish is asked for again when it is next needed.
     """
     places = _shelves(bundle, cassettes, cache)
     prompts = _prompts(_settings(bundle)[0])
@@ -119,6 +122,8 @@ def prune(
         keep = shelves_of.current(each, prompts)
         if asked is not None and each.is_cassette:
             keep &= asked
+        if unusable:
+            keep &= shelves_of.answered(each)
         dropped = shelves_of.droppable(each, keep) if dry_run else shelves_of.prune(each, keep)
         rows.append({"kind": each.kind, "path": str(each.path), "kept": len(keep), "dropped": dropped})
     if as_json:
