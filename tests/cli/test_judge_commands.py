@@ -107,6 +107,26 @@ def test_run_replays_what_was_recorded(audited, model, capsys):
     assert len(model.asked) == asked
 
 
+def test_evidence_in_a_source_that_was_never_indexed_is_a_lost_source_and_no_wrong_label(here, monkeypatch, capsys):
+    class Loose(Literal):
+        """Reads past markup, and quotes without it."""
+
+        def reply(self, prompt, texts):
+            return super().reply(prompt, {name: text.replace("*", "") for name, text in texts.items()})
+
+    use(monkeypatch, Loose())
+    claim = "Trial keys expire after 9 days."
+    bundle = judged_bundle(here / "b", trace("q1", "I do not know.", ("c1", "c2"), reference=claim))
+    source = {"source_id": "s2", "registered": True, "status": "failed", "text": "Trial **keys** expire after 9 days."}
+    (bundle / "sources.jsonl").write_text(json.dumps({"source_id": "s", "status": "ok"}) + "\n" + json.dumps(source))
+    told(["judge", "run", "b", "-o", "run.audit", "-q"], capsys)
+    with AuditReader.open(here / "run.audit") as reader:
+        (found,) = reader.judgement("q1").found
+        (result,) = reader.iter_results()
+    assert (found.chunk_id, found.quote) == ("source:s2#0", claim)
+    assert (result.diagnosis.outcome, result.diagnosis.stage, result.diagnosis.gap) == ("fail", "ingestion", None)
+
+
 def test_a_reply_that_is_not_on_tape_exits_with_4(here, model, capsys):
     said = told(["judge", "run", judged_bundle(here / "b"), "-o", "run.audit", "--tape", "none"], capsys, code=4)
     assert "no reply for claims@1" in said.err
