@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks import print_table
-from benchmarks.judge_quality import Item, judged, options
+from benchmarks.judge_model import judged, options
+from benchmarks.judge_quality import Item, one_claim, samples_of
 
 SUITE = Path(__file__).resolve().parents[1] / "tests" / "judge" / "hostile_chunks.py"
 PAIRS = (
@@ -35,7 +36,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         for n, (attempt, _) in enumerate(suite.values())
         for claim, text in (PAIRS[n % len(PAIRS)],)
     ]
-    verdicts = [judgement.cells[0].verdict for judgement in judged([*plain, *hostile], arguments)]
+    verdicts = [
+        judgement.cells[0].verdict for judgement in judged(samples_of([*plain, *hostile]), arguments, one_claim)
+    ]
     said, heard = verdicts[: len(plain)], verdicts[len(plain) :]
     open_ones = [n for n in range(len(hostile)) if said[n % len(PAIRS)] not in (None, Verdict.SUPPORTED)]
     names = list(suite)
