@@ -95,14 +95,14 @@ class Cell(_Judged, frozen=True, gc=False):
     p_supported: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
 
 
-class JudgeCall(_Judged, frozen=True, gc=False):
+class JudgeCall(_Judged, frozen=True, gc=False, kw_only=True):
     """One request and how it ended. `raw` keeps the reply that could not be used."""
 
+    key: str = ""
+    """Where its reply stands on a tape; "" = it was never looked up."""
     purpose: str
     prompt: str
     """`name@version`."""
-    key: str = ""
-    """Where its reply stands on a tape; "" = it was never looked up."""
     from_tape: bool = False
     input_tokens: int = 0
     output_tokens: int = 0

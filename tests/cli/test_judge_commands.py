@@ -241,8 +241,10 @@ def test_calibrate_write_keeps_it_in_the_audit_file(audited, capsys):
     kept = read_calibration(audited / "run.audit")
     assert (kept.model, kept.n_labels, kept.prompts) == ("test/literal", 2, ("claims@1", "matrix@1"))
     with AuditReader.open(audited / "run.audit") as reader:
-        assert reader.summary().judge.calibration.startswith("Faithfulness: balanced accuracy 1.00 [0.")
-        assert reader.summary().judge.calibration.endswith("; on 2 labels in labels.jsonl")
+        assert reader.summary().judge.calibration == (
+            "agreement with people on 2 labels in labels.jsonl (balanced accuracy, kappa): "
+            "Faithfulness 1.00 [0.44, 1.00], 1.00 [1.00, 1.00] (n 2)"
+        )
         assert len(list(reader.iter_results())) == 3
 
 
