@@ -3,6 +3,7 @@
 import argparse
 import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def judged(
             concurrency=arguments.concurrency,
             call_timeout=600,
         )
-        with open_tape(settings, "new") as tape:
+        with open_tape(settings, "new", Path()) as tape:
             judgements = run(
                 samples,
                 prompts=PromptSet.load(),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ragaudit.config import AclSettings, JudgeSettings, QuadrantSettings
 from ragaudit.evidence.candidates import PASSAGE, Searchable, sample_of, searchable
 from ragaudit.evidence.spans import find
+from ragaudit.judge.progress import Tally
 from ragaudit.model.inventory import Inventory
 from ragaudit.model.judgement import ANSWER_COLUMN, FoundEvidence, Judgement, JudgeSample, JudgeState, Side, Verdict
 from ragaudit.model.trace import Answer, Gold, GoldMode, Trace
@@ -47,18 +48,34 @@ class Judge:
     """None = replies come from the tape alone."""
     cuts: Mapping[str, float]
     """Where the 2x2 is cut, by metric."""
+    so_far: Tally = field(default_factory=Tally)
+    """What was used of the limits: they hold for all batches together."""
 
     def ask(
-        self, batch: Sequence[Trace], inventory: Inventory, acl: AclSettings, search: Searchable
+        self,
+        batch: Sequence[Trace],
+        inventory: Inventory,
+        acl: AclSettings,
+        search: Searchable,
+        progress: Callable[[int], None],
     ) -> dict[str, Judgement]:
-        """Judge the queries of a batch that want it, by query id."""
+        """Judge the queries of a batch that want it, by query id; `progress` is told how many are judged."""
         from ragaudit.judge.runner import run
 
-        asked = samples_of(batch, inventory, acl, search)
         judgements = run(
-            asked, prompts=self.prompts, how=self.how, tape=self.tape, client=self.client, limits=self.limits
+            samples_of(batch, inventory, acl, search),
+            prompts=self.prompts,
+            how=self.how,
+            tape=self.tape,
+            client=self.client,
+            limits=self.limits,
+            so_far=self.so_far,
         )
-        return {judgement.query_id: judgement for judgement in judgements}
+        said: dict[str, Judgement] = {}
+        for judgement in judgements:
+            said[judgement.query_id] = judgement
+            progress(len(said))
+        return said
 
 
 def wants_judge(trace: Trace) -> bool:

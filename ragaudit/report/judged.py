@@ -38,7 +38,10 @@ def _failures(note: JudgeNote) -> list[str]:
     if not note.failures:
         return []
     kinds = ", ".join(f"{kind} {n}" for kind, n in sorted(note.failures.items(), key=lambda item: -item[1]))
-    return [f"Calls that gave nothing: {kinds}. What they were asked is unscored, never counted as a verdict."]
+    return [
+        f"Calls whose reply could not be used: {kinds}. They were asked again, or in pieces, where that may help; what "
+        "is still open is unscored, never a verdict."
+    ]
 
 
 def state_rows(note: JudgeNote) -> list[tuple[str, dict[str, int]]]:
