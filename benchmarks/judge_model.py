@@ -17,6 +17,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--api-base", default="http://127.0.0.1:8091/v1", help='"" for the provider\'s own')
     parser.add_argument("--mode", choices=("matrix", "per_claim"), default="per_claim")
     parser.add_argument("--concurrency", type=int, default=1)
+    parser.add_argument("--p-cut", type=float, help="supported from this P(supported) on; default: the model's word")
     parser.add_argument("--cache", default="", help="folder that keeps the replies; default: only for this run")
 
 
@@ -42,6 +43,7 @@ def judged(
             cache=arguments.cache or folder,
             mode=arguments.mode,
             logprobs=True,
+            p_cut=arguments.p_cut,
             parameters={"seed": 1},
             concurrency=arguments.concurrency,
             call_timeout=600,
