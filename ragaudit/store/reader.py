@@ -17,7 +17,7 @@ from ragaudit.model.result import QueryResult, Summary
 from ragaudit.model.review import ReviewVerdict
 from ragaudit.model.trace import Trace
 from ragaudit.store import schema
-from ragaudit.store.codec import unpack_trace
+from ragaudit.store.codec import unpack_judgement, unpack_trace
 from ragaudit.store.filters import EVERYTHING, SORT_KEYS, Filter, Sort
 
 MAX_CELL_BYTES = 256 << 20
@@ -182,13 +182,13 @@ class AuditReader:
             "SELECT judgement FROM judgements WHERE seq = (SELECT seq FROM queries WHERE query_id = ?)", (query_id,)
         )
         with self._checked():
-            return None if found is None else Judgement.model_validate_json(found[0])
+            return None if found is None else unpack_judgement(found[0])
 
     def iter_judgements(self) -> Iterator[Judgement]:
         """Everything that the judge said, one query at a time."""
         with self._checked():
             for (row,) in self._connection.execute("SELECT judgement FROM judgements ORDER BY seq"):
-                yield Judgement.model_validate_json(row)
+                yield unpack_judgement(row)
 
     def chunk(self, chunk_id: str) -> Chunk | None:
         """A chunk of the inventory, by its id or an alias, with its text."""
