@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from ragaudit.errors import ConfigError
+from ragaudit.experiments.parts import Part
 from ragaudit.model.diagnosis import Stage
 from ragaudit.model.experiment import Lever
 from ragaudit.model.record import Concluded
@@ -110,6 +111,8 @@ class _Entry(Concluded):
     watch: tuple[str, ...] | None = None
     frozen: tuple[str, ...] | None = None
     authorisation: Literal["index_write", ""] | None = None
+    given: dict[str, Part] = Field(default_factory=dict)
+    unless: dict[str, Part] = Field(default_factory=dict)
     how: Annotated[dict[Stack, str], Field(min_length=1)]
 
 
@@ -215,6 +218,8 @@ def _lever(step: _Step, entry: _Entry, order: int) -> Lever:
         watch=step.watch if entry.watch is None else entry.watch,
         frozen=tuple(dict.fromkeys((*frozen, *always))),
         authorisation=(step.authorisation if entry.authorisation is None else entry.authorisation) or None,
+        given={cause: part.value for cause, part in entry.given.items()},
+        unless={cause: part.value for cause, part in entry.unless.items()},
         how={str(stack): text for stack, text in entry.how.items()},
     )
 
