@@ -1,5 +1,6 @@
 """The recorded queries of a run, ready to be replayed under one change after another."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -7,8 +8,9 @@ from ragaudit.config import AclSettings
 from ragaudit.evidence.identity import Identities
 from ragaudit.evidence.journey import QueryEvidence
 from ragaudit.experiments.levels import Level, level_of
+from ragaudit.experiments.pool import Unreplayable
 from ragaudit.experiments.recorded import Recorded, recorded
-from ragaudit.experiments.replay import ChunkTable, Unreplayable, replay
+from ragaudit.experiments.replay import ChunkTable, replay
 from ragaudit.metrics.ranking import Floats, Gain, measure_rows
 from ragaudit.metrics.stats import mean_interval, seed_for
 from ragaudit.model.diagnosis import Diagnosis
@@ -21,6 +23,10 @@ _OF_ALL_GOLD = ("recall@k", "ap@k")
 
 LIMIT = 5_000
 """Queries that are replayed, the first of the run; more would make every proposal wait for little."""
+
+
+_Outcome = tuple[Recorded, tuple[str, ...] | None]
+"""A query and what would be delivered for it; None where the lists do not tell."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +44,8 @@ class Effect:
     replay: Replay
     """The counts, and the change of each metric over the queries that are not among the unknown."""
     predicted: dict[str, Change]
-    """The run's own means, moved by the queries replayed; the unknown taken to stay as they are."""
+    """The run's own means, moved by the queries replayed. The unknown are taken to stay as they are, and the interval
+    holds what they could do."""
 
 
 class Bench:
@@ -97,43 +104,38 @@ class Bench:
     def effect(self, change: Callable[[Pipeline], Pipeline], name: str) -> Effect:
         """Replay every recorded query under a change of one variable. A query that it does not touch stays as it is."""
         changed = {id(was): self._changed(was, change) for was in self._pipelines.values()}
-        after: list[tuple[str, ...] | Unreplayable] = []
-        for row in self.rows:
-            now, level = changed[id(row.pipeline)]
-            after.append(row.context if level is None else self._replayed(row, now, level))
-        known = [(row, found) for row, found in zip(self.rows, after, strict=True) if isinstance(found, tuple)]
-        kept, lost = [], []
-        for row, context in known:
-            has = row.complete(context)
-            if row.failing and has and not row.complete(row.context):
+        found = [(row, self._outcome(row, *changed[id(row.pipeline)])) for row in self.rows]
+        replayed = [(row, None if isinstance(context, Unreplayable) else context) for row, context in found]
+        kept, lost, leaking = [], [], []
+        for row, context in replayed:
+            if context is None:
+                continue
+            had, has = row.complete(row.delivered), row.complete(context)
+            if row.failing and has and not had:
                 kept.append(row.trace.query_id)
-            elif not has and row.complete(row.context):
+            elif had and not has:
                 lost.append(row.trace.query_id)
-        unknown = {
-            row.trace.query_id: found.reason
-            for row, found in zip(self.rows, after, strict=True)
-            if isinstance(found, Unreplayable)
-        }
-        reasons: dict[str, int] = {}
-        for reason in unknown.values():
-            reasons[reason] = reasons.get(reason, 0) + 1
-        on_known, predicted = self._changes(known, changed, name)
+            if row.leaks(context):
+                leaking.append(row.trace.query_id)
+        unknown = {row.trace.query_id: why.reason for row, why in found if isinstance(why, Unreplayable)}
+        on_known, predicted = self._changes(replayed, changed, name) if self.rows else ({}, {})
         counts = Replay(
-            queries=len(known),
+            queries=len(self.rows) - len(unknown),
             of=len(self.rows),
             keeps=len(kept),
             loses=len(lost),
-            unknown=reasons,
+            unknown=dict(Counter(unknown.values()).most_common()),
             changes=on_known,
         )
-        leaking = tuple(row.trace.query_id for row, context in known if row.leaks(context))
-        return Effect(tuple(kept), tuple(lost), leaking, unknown, counts, predicted)
+        return Effect(tuple(kept), tuple(lost), tuple(leaking), unknown, counts, predicted)
 
     def _changed(self, was: Pipeline, change: Callable[[Pipeline], Pipeline]) -> tuple[Pipeline, Level | None]:
         now = change(was)
         return now, level_of(was, now)
 
-    def _replayed(self, row: Recorded, now: Pipeline, level: Level) -> tuple[str, ...] | Unreplayable:
+    def _outcome(self, row: Recorded, now: Pipeline, level: Level | None) -> tuple[str, ...] | Unreplayable:
+        if level is None:
+            return row.delivered
         if row.is_cut:
             return Unreplayable("the prompt left out part of the context")
         broken = self._broken(row, level)
@@ -151,30 +153,37 @@ class Bench:
         return self._sound[key]
 
     def _changes(
-        self,
-        known: Sequence[tuple[Recorded, tuple[str, ...]]],
-        changed: Mapping[int, tuple[Pipeline, Level | None]],
-        name: str,
+        self, replayed: Sequence[_Outcome], changed: Mapping[int, tuple[Pipeline, Level | None]], name: str
     ) -> tuple[dict[str, Change], dict[str, Change]]:
-        """The change of each metric over the replayed queries, and over the run."""
-        if not known:
-            return {}, {}
-        before = self._measure([(row, row.context, row.pipeline) for row, _ in known])
-        after = self._measure([(row, context, changed[id(row.pipeline)][0]) for row, context in known])
-        with_recall = [place for place, (row, _) in enumerate(known) if not row.is_aggregate]
-        recalls = sum(not row.is_aggregate for row in self.rows)
+        """The change of each metric over the queries whose outcome is known, and over the run.
+
+        Over the run, the others are taken to stay as they are, and the interval also holds what they could add or
+        take at worst, every metric lying in 0..1 (bounds without an assumption, after Manski 1990).
+        """
+        before = self._measure([(row, row.delivered, row.pipeline) for row in self.rows])
+        after = self._measure(
+            [
+                (row, row.delivered, row.pipeline) if context is None else (row, context, changed[id(row.pipeline)][0])
+                for row, context in replayed
+            ]
+        )
         on_known, predicted = {}, {}
         for metric in METRICS:
-            defined, of = (with_recall, recalls) if metric in _OF_ALL_GOLD else (list(range(len(known))), len(self.rows))
-            was, difference = before[metric][defined], (after[metric] - before[metric])[defined]
+            defined = [n for n, row in enumerate(self.rows) if not (row.is_aggregate and metric in _OF_ALL_GOLD)]
+            known = [n for n in defined if replayed[n][1] is not None]
+            difference = (after[metric] - before[metric])[known]
             interval = mean_interval(difference, seed=seed_for(self._seed, name, metric), resamples=self._resamples)
             if interval is None:
                 continue
-            n = len(difference)
-            on_known[metric] = _moved(float(was.mean()), interval, 1.0, n)
+            on_known[metric] = _moved(float(before[metric][known].mean()), interval, len(known))
             run = self._run.get(metric)
-            if run is not None and run.mean is not None:
-                predicted[metric] = _moved(run.mean, interval, n / of, run.n)
+            if run is None or run.mean is None:
+                continue
+            share = len(known) / len(defined)
+            others = before[metric][[n for n in defined if replayed[n][1] is None]]
+            worst, best = float(others.sum()) / len(defined), float((1.0 - others).sum()) / len(defined)
+            mean, low, high = (share * value for value in interval)
+            predicted[metric] = _moved(run.mean, (mean, low - worst, high + best), run.n)
         return on_known, predicted
 
     def _measure(self, rows: Sequence[tuple[Recorded, tuple[str, ...], Pipeline]]) -> dict[str, Floats]:
@@ -182,7 +191,7 @@ class Bench:
         return measure_rows(ranks, gain=self._gain)
 
 
-def _moved(mean: float, interval: tuple[float, float, float], share: float, n: int) -> Change:
-    """A mean over n values, a share of which moves by a difference with this interval."""
-    to, low, high = (mean + share * value for value in interval)
+def _moved(mean: float, interval: tuple[float, float, float], n: int) -> Change:
+    """A mean over n values that moves by a difference with this interval. No mean leaves 0..1."""
+    to, low, high = (min(1.0, max(0.0, mean + value)) for value in interval)
     return Change.model_validate({"from": mean, "to": to, "low": low, "high": high, "n": n})

@@ -26,6 +26,7 @@ class Part(StrEnum):
     PARTITIONS = "partitioned index"
     OUT_OF_REACH = "gold out of reach"
     """No arm could bring the gold into the pool by fetching more."""
+    UNTRAINED = "text the model does not read"
 
 
 def answers(known: Lever, cause: str, pipeline: Pipeline, row: Recorded | None) -> bool:
@@ -100,4 +101,5 @@ _KNOWN: dict[Part, Callable[[Pipeline, Recorded | None], bool]] = {
     Part.POST_FILTER: _post_filter,
     Part.PARTITIONS: _partitions,
     Part.OUT_OF_REACH: lambda pipeline, row: row is not None and row.out_of_reach,
+    Part.UNTRAINED: lambda pipeline, row: row is not None and row.is_untrained,
 }

@@ -6,14 +6,14 @@ so a number wins a tie. And a query that a replayed lever recovers counts for no
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ragaudit.experiments.bench import Bench, Effect
 from ragaudit.experiments.levers import LEVERS, admits, is_retrieval, lever, lever_for
 from ragaudit.experiments.parts import answers
-from ragaudit.experiments.variants import Variant, conformed, variants
+from ragaudit.experiments.variants import Variant, certain, variants
 from ragaudit.model.comparison import means
 from ragaudit.model.diagnosis import STAGES, Outcome, Severity, Stage
 from ragaudit.model.experiment import Basis, Experiment, Lever
@@ -45,6 +45,8 @@ class _Failing:
     cause: str
     stage: Stage
     leaks: bool
+    missing_recall: float
+    """What its recall falls short of 1; 0 where it is undefined."""
     levers: tuple[str, ...]
 
 
@@ -60,9 +62,14 @@ class _Asked:
 
     @property
     def best(self) -> tuple[Variant, Effect] | None:
-        """The try that recovers most, none of those that lose as much or leak."""
+        """The try that recovers most, of equal ones most of its own queries; none that loses as much, or leaks."""
+        own = {query.query_id for query in self.queries}
         gaining = [each for each in self.tries if _net(each[1]) > 0 and not each[1].leaking]
-        return max(gaining, key=lambda each: (_is_told(each[1]), _net(each[1])), default=None)
+        return max(
+            gaining,
+            key=lambda each: (_is_told(each[1]), _net(each[1]), len(own.intersection(each[1].kept))),
+            default=None,
+        )
 
     @property
     def recovers(self) -> frozenset[str]:
@@ -95,7 +102,7 @@ def propose(
         recall: The run's recall, for the ceiling of what needs a run.
     """
     run = _with_k(pipeline, bench)
-    failing = [found for result in results if (found := _failing(result, bench, run)) is not None]
+    failing = [query for result in results if (query := _failing(result, bench, run)) is not None]
     asked = {known.name: _Asked(known) for known in LEVERS}
     for query in failing:
         for name in query.levers:
@@ -105,7 +112,7 @@ def propose(
             each.tries = _tries(each.lever, bench, run, refuted)
     for query in failing:
         _credit(query, asked)
-    found = []
+    found: list[Experiment] = []
     for each in asked.values():
         best = each.best
         if best is not None and (_is_told(best[1]) or each.credited):
@@ -120,7 +127,7 @@ def propose(
         if each.lever.moves == "leaks" and any(query.leaks for query in each.credited)
     }
     ranked = sorted(found, key=lambda e: _rank(e, leaking))
-    return tuple(_explained(experiment, ranked[0], leaking) for experiment in ranked)
+    return tuple(_explained(experiment, ranked, leaking) for experiment in ranked)
 
 
 def is_refuted(experiment: Experiment, refuted: Collection[tuple[str, str]]) -> bool:
@@ -141,7 +148,8 @@ def _failing(result: QueryResult, bench: Bench, run: Pipeline) -> _Failing | Non
     own = run if row is None else row.pipeline
     names = tuple(known.name for known in lever_for(cause) if answers(known, cause, own, row))
     leaks = diagnosis.severity is Severity.LEAK
-    return _Failing(diagnosis.query_id, cause, diagnosis.stage, leaks, names)
+    recall = result.metrics.get("recall@k")
+    return _Failing(diagnosis.query_id, cause, diagnosis.stage, leaks, 0.0 if recall is None else 1.0 - recall, names)
 
 
 def _tries(
@@ -174,9 +182,7 @@ def _with_k(pipeline: Pipeline, bench: Bench) -> Pipeline:
 # --- one experiment -----------------------------------------------------------------------------------------------
 
 
-def _replayed(
-    asked: _Asked, variant: Variant, effect: Effect, bench: Bench, recall: Estimate | None
-) -> Experiment:
+def _replayed(asked: _Asked, variant: Variant, effect: Effect, bench: Bench, recall: Estimate | None) -> Experiment:
     common: dict[str, Any] = {
         "variable": variant.variable,
         "before": variant.before,
@@ -202,10 +208,11 @@ def _replayed(
 
 
 def _untried(asked: _Asked, bench: Bench, run: Pipeline, recall: Estimate | None) -> Experiment:
-    """A lever that nothing was replayed of. Where its queries depart from the run's value, that value is the change."""
+    """A lever that nothing was replayed of. Where one value alone is in question for all its queries, it is named."""
     rows = [bench.row(query.query_id) for query in asked.credited]
-    for variant in conformed(asked.lever.variable, run, [row.pipeline for row in rows if row is not None]):
-        if admits(asked.lever, variant.after) and all(row is not None and variant.touches(row.pipeline) for row in rows):
+    held = [run if row is None else row.pipeline for row in rows]
+    for variant in certain(asked.lever.variable, run, held):
+        if admits(asked.lever, variant.after):
             return _needs_a_run(
                 asked,
                 recall,
@@ -218,9 +225,10 @@ def _untried(asked: _Asked, bench: Bench, run: Pipeline, recall: Estimate | None
 
 
 def _needs_a_run(asked: _Asked, recall: Estimate | None, **more: Any) -> Experiment:
+    missing = sum(query.missing_recall for query in asked.credited)
     ceiling = None
-    if recall is not None and recall.mean is not None and asked.lever.moves == "recall@k":
-        ceiling = min(1.0, recall.mean + len(asked.credited) / recall.n)
+    if recall is not None and recall.mean is not None and missing:
+        ceiling = min(1.0, recall.mean + missing / recall.n)
     queries = tuple(query.query_id for query in asked.credited)
     return _experiment(
         asked, **more, basis=Basis.NEEDS_A_RUN, queries=queries[:MAX_QUERIES], of=len(queries), ceiling=ceiling
@@ -286,18 +294,22 @@ def _rank(experiment: Experiment, leaking: Collection[str]) -> tuple[bool, bool,
     return known.name not in leaking, not is_retrieval(known), -_gain(experiment), needs_a_run, known.order
 
 
-def _explained(experiment: Experiment, first: Experiment, leaking: Collection[str]) -> Experiment:
-    """Says why it comes after the first."""
-    if experiment is first:
+def _explained(experiment: Experiment, ranked: Sequence[Experiment], leaking: Collection[str]) -> Experiment:
+    """Says why it comes after the first; the first of its kind, whether it is a leak's or not retrieval's."""
+    kind = _rank(experiment, leaking)[:2]
+    leader = next(each for each in ranked if _rank(each, leaking)[:2] == kind)
+    if experiment is ranked[0]:
         return experiment
-    return experiment.model_copy(update={"lost_to": _why_later(experiment, first, leaking)})
+    if experiment is not leader:
+        why = _why_later(experiment, leader)
+    elif ranked[0].lever in leaking:
+        why = f"{ranked[0].lever} closes a leak: that comes first"
+    else:
+        why = "not retrieval: that comes first"
+    return experiment.model_copy(update={"lost_to": why})
 
 
-def _why_later(experiment: Experiment, first: Experiment, leaking: Collection[str]) -> str:
-    if first.lever in leaking and experiment.lever not in leaking:
-        return f"{first.lever} closes a leak: that comes first"
-    if is_retrieval(lever(first.lever)) and not is_retrieval(lever(experiment.lever)):
-        return "not retrieval: that comes first"
+def _why_later(experiment: Experiment, first: Experiment) -> str:
     mine, best = _gain(experiment), _gain(first)
     ceiling = " at most" if experiment.basis is Basis.NEEDS_A_RUN else ""
     if mine < best:

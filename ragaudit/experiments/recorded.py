@@ -32,24 +32,32 @@ class Recorded:
     hidden: frozenset[str]
     """Listed ids that the query's user may not read."""
     context: tuple[str, ...]
+    """What was packed."""
+    delivered: tuple[str, ...]
+    """What the generator read: the rendered prompt's ids where logged, else the context."""
     failing: bool
-    """It fails, its evidence is not in the context, and it does not leak: delivering the evidence would mend it."""
+    """It fails, its evidence was not delivered, and it does not leak: delivering the evidence would mend it."""
     is_aggregate: bool
     """It needs more gold than K holds: its recall is undefined and in no mean."""
-    is_cut: bool
-    """The prompt left out part of the context; no list tells which part it would leave out of another."""
     out_of_reach: bool
     """No arm could bring its gold into the pool by fetching more."""
+    is_untrained: bool
+    """Some gold lost at the embedding is in a language that the corpus model was not trained for."""
+
+    @property
+    def is_cut(self) -> bool:
+        """The prompt left out part of the context; no list tells which part it would leave out of another."""
+        return self.delivered != self.context
 
     def complete(self, context: tuple[str, ...]) -> bool:
-        """Every needed group has its evidence in this context."""
+        """Every needed group has its evidence among these ids."""
         found = self._first_ranks(context)
         groups = {group for _, _, group in self.groups}
         return {group for position, _, group in self.groups if position in found and position in self.sound} == groups
 
     def leaks(self, context: tuple[str, ...]) -> bool:
-        """This context holds something unreadable that the logged one did not."""
-        return not self.hidden.isdisjoint({*context} - {*self.context})
+        """These ids hold something unreadable that was not delivered."""
+        return not self.hidden.isdisjoint({*context} - {*self.delivered})
 
     def ranks(self, context: tuple[str, ...], k: int) -> QueryRanks:
         """Where the gold stands in this context."""
@@ -88,10 +96,11 @@ def recorded(
         packed={i: tuple(position for position, _ in ways) for i, ways in standing(trace, identities).packed.items()},
         hidden=frozenset(i for i in ids if may_read(i, trace, identities.inventory, acl) is False),
         context=trace.final_context_ids,
+        delivered=trace.final_context_ids if trace.prompt_ids is None else trace.prompt_ids,
         failing=diagnosis.outcome is Outcome.FAIL and diagnosis.delivered is False and not leaks,
         is_aggregate=diagnosis.gap is Gap.AGGREGATE_QUERY,
-        is_cut=trace.prompt_ids not in (None, trace.final_context_ids),
         out_of_reach=out_of_reach(evidence, diagnosis, pipeline),
+        is_untrained=_untrained(evidence, diagnosis, pipeline),
     )
 
 
@@ -118,3 +127,10 @@ def _counted(evidence: QueryEvidence, diagnosis: Diagnosis) -> tuple[tuple[int, 
 def _sound(evidence: QueryEvidence, diagnosis: Diagnosis) -> frozenset[int]:
     lost = {v.id for v in diagnosis.gold if v.outcome is Outcome.FAIL and v.stage in _BEFORE_THE_INDEX}
     return frozenset(position for position, row in enumerate(evidence.gold) if row.gold.id not in lost)
+
+
+def _untrained(evidence: QueryEvidence, diagnosis: Diagnosis, pipeline: Pipeline) -> bool:
+    trained = pipeline.embedding.corpus.languages
+    lost = {v.id for v in diagnosis.gold if v.outcome is Outcome.FAIL and v.stage is Stage.EMBED}
+    languages = {row.chunk.language for row in evidence.gold if row.chunk is not None and row.gold.id in lost}
+    return bool(trained) and not languages - {None} <= {*(trained or ())}

@@ -80,6 +80,13 @@ def conformed(variable: str, run: Pipeline, held: Sequence[Pipeline]) -> Iterato
         )
 
 
+def certain(variable: str, run: Pipeline, held: Sequence[Pipeline]) -> Iterator[Variant]:
+    """The changes of a variable whose value needs no guess, and that touch every one of these configurations."""
+    field = variable.removeprefix("thresholds.*.")
+    found = _floors(field, run, held) if field in ("on", "value") else conformed(variable, run, held)
+    yield from (variant for variant in found if all(map(variant.touches, held)))
+
+
 def with_value(variable: str, value: Any) -> Setter:
     """A change that sets one dotted key under `pipeline` and leaves everything else alone."""
     *tables, key = variable.removeprefix("pipeline.").split(".")
