@@ -16,6 +16,8 @@ class Part(StrEnum):
 
     DEDUPE = "duplicate removal"
     BUDGET = "token budget"
+    STOPS = "packer that stops"
+    """It ends at the first chunk over its token budget."""
     PER_SOURCE = "limit per source"
     RERANKER = "reranker"
     LEXICAL = "lexical arm"
@@ -92,6 +94,7 @@ def _partitions(pipeline: Pipeline, row: Recorded | None) -> bool:
 _KNOWN: dict[Part, Callable[[Pipeline, Recorded | None], bool]] = {
     Part.DEDUPE: _dedupe,
     Part.BUDGET: lambda pipeline, row: bool(pipeline.pack.token_budget),
+    Part.STOPS: lambda pipeline, row: bool(pipeline.pack.token_budget) and pipeline.pack.on_overflow == "stop",
     Part.PER_SOURCE: lambda pipeline, row: bool(pipeline.pack.max_per_source),
     Part.RERANKER: _reranker,
     Part.LEXICAL: _lexical,

@@ -62,9 +62,9 @@ def recorded_pool(trace: Trace, pipeline: Pipeline) -> Listed | Unreplayable:
         if isinstance(kept, Unreplayable):
             return kept
         ids = kept
-    if isinstance(again, Listed) and again.ids[: len(ids)] == ids:
+    if ids and isinstance(again, Listed) and again.ids[: len(ids)] == ids:
         return again
-    return Listed(ids, is_whole=False)
+    return Listed(ids, is_whole=not logged)  # an empty list was not cut: nothing came out
 
 
 def _arms(trace: Trace, was: Pipeline, pipeline: Pipeline) -> dict[str, Ranking] | Unreplayable:

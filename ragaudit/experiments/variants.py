@@ -178,6 +178,11 @@ def _budget(pipeline: Pipeline) -> Iterator[tuple[Any, Any]]:
         yield from ((now, int(now * factor)) for factor in (1.25, 1.5, 2, 4))
 
 
+def _overflow(pipeline: Pipeline) -> Iterator[tuple[Any, Any]]:
+    if pipeline.pack.on_overflow == "stop":
+        yield "stop", "drop"
+
+
 def _k(pipeline: Pipeline) -> Iterator[tuple[Any, Any]]:
     now = pipeline.k_final
     if now:
@@ -244,6 +249,7 @@ def _per_source(pipeline: Pipeline) -> Iterator[tuple[Any, Any]]:
 
 _STEPS: dict[str, Callable[[Pipeline], Iterator[tuple[Any, Any]]]] = {
     "pack.token_budget": _budget,
+    "pack.on_overflow": _overflow,
     "k_final": _k,
     "rerank.top_n": _top_n,
     "rerank.candidates": _candidates,
