@@ -100,7 +100,8 @@ def fuse(case: Case, arms: Mapping[str, Ranking], pipeline: Pipeline) -> Ranking
 
 def _pool(trace: Trace, pipeline: Pipeline, case: Case) -> tuple[str, ...] | None:
     """The merged list behind fusion and its floors: a replay with neither reranker nor packer."""
-    bare = pipeline.with_overrides({"rerank": {"model": ""}, "pack": _NO_PACKER, "k_final": _EVERY_HIT})
+    arms = list(trace.arms or ())
+    bare = pipeline.with_overrides({"arms": arms, "rerank": {"model": ""}, "pack": _NO_PACKER, "k_final": _EVERY_HIT})
     found = replay(trace, bare, bare, case.store.table, Level.POOL)
     return None if isinstance(found, Unreplayable) else found
 

@@ -163,6 +163,13 @@ def takes(known: Lever) -> str:
     return values if isinstance(values, str) else " or ".join(value or '""' for value in values)
 
 
+def where(known: Lever) -> str:
+    """In which pipelines the lever answers a cause that does not prove by itself that it fits; empty = in every one."""
+    only = [f"{cause} only with {part}" for cause, part in known.given.items()]
+    never = [f"{cause} not with {part}" for cause, part in known.unless.items()]
+    return "; ".join(only + never)
+
+
 def admits(known: Lever, value: Any) -> bool:
     """May this lever be set to this value? None, an empty value and a predicate are admitted by no lever.
 

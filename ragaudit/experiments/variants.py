@@ -11,6 +11,8 @@ from ragaudit.model.pipeline import Pipeline, Threshold
 OWN_VALUES = 8
 """Values of queries that depart from the run's which are tried one by one, and named."""
 
+_NO_VALUE = ("filter.", "index.")
+
 Setter = Callable[[Pipeline], Pipeline]
 
 
@@ -63,7 +65,12 @@ def variants(variable: str, run: Pipeline, held: Sequence[Pipeline] = ()) -> Ite
 
 
 def conformed(variable: str, run: Pipeline, held: Sequence[Pipeline]) -> Iterator[Variant]:
-    """The run's own value for every query that departs from it; `*` in the variable stands for each arm."""
+    """The run's own value for every query that departs from it; `*` in the variable stands for each arm.
+
+    A filter is given no value, here or elsewhere.
+    """
+    if variable.startswith(_NO_VALUE):
+        return
     for name in _concrete(variable, run):
         value = value_of(run, name)
         own = _distinct(value_of(pipeline, name) for pipeline in held)
