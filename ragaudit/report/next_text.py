@@ -91,7 +91,7 @@ def _figures(experiment: Experiment, width: int) -> Iterator[str]:
     for metric, change in replay.changes.items():
         yield f"    {pad(LABELS.get(metric, metric), 20)} {_change(change)}"
     if rest and experiment.predicted:
-        yield f"  over the whole run, if the other {rest} stay as they are"
+        yield f"  over the whole run, whatever the other {rest} do (to: they stay as they are)"
         for metric, change in experiment.predicted.items():
             yield f"    {pad(LABELS.get(metric, metric), 20)} {_change(change)}"
     if rest and not experiment.predicted:
