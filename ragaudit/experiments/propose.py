@@ -23,9 +23,9 @@ from ragaudit.model.result import Estimate, QueryResult
 REPLAYED_SHARE = 0.8
 """The share of the queries that must be replayed before a number is given for the run.
 
-Queries drop out of a replay just where a change brings candidates that nobody scored, which is where it has its
-effect: those that stay are no sample of the run. Up to a fifth missing is what clinical trials live with (Sackett et
-al. 1997: over 20 % lost to follow-up, a trial is not believed); and it bounds what the missing could add to any mean.
+Queries drop out of a replay where a change brings candidates that nobody scored, which is where it has its effect:
+those that stay are no sample of the run. Over a fifth missing, the result of a trial is no longer trusted (Sackett et
+al. 1997, "5 and 20"); up to it, the missing can move no mean by more than 0.2.
 """
 
 MAX_QUERIES = 200
