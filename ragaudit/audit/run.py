@@ -104,7 +104,9 @@ def audit(
                     judge_tally.add(result, judgements[result.diagnosis.query_id])
             progress(tally.n)
         summary = _summary(bundle, tally, preflight, findings, print_of_run)
-        proposed = experiments_of(read_traces(bundle, limit=limit), writer.stored, around, summary.metrics)
+        proposed = experiments_of(
+            read_traces(bundle, limit=limit), writer.stored, around, summary.metrics, writer.stored_judgements()
+        )
         summary = summary.model_copy(update={"experiments": proposed})
         if judge is not None:
             summary = summary.model_copy(

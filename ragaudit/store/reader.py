@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from ragaudit.errors import AuditFileError
 from ragaudit.model.diagnosis import Gap, Outcome, Severity, Stage
-from ragaudit.model.inventory import Chunk, Source
+from ragaudit.model.inventory import Chunk, Inventory, Source
 from ragaudit.model.judgement import Judgement
 from ragaudit.model.record import Concluded
 from ragaudit.model.result import QueryResult, Summary
@@ -107,6 +107,13 @@ class AuditReader:
         with self._checked():
             return None if found is None else unpack_trace(found[0])
 
+    def iter_traces(self) -> Iterator[Trace]:
+        """Every trace in the order of the run, one in memory at a time."""
+        sql = "SELECT trace FROM traces ORDER BY CASE WHEN seq < 0 THEN seq + ? ELSE seq END"
+        with self._checked():
+            for (packed,) in self._connection.execute(sql, (schema.LEAK_OFFSET,)):
+                yield unpack_trace(packed)
+
     def page(
         self,
         where: Filter = EVERYTHING,
@@ -198,16 +205,25 @@ class AuditReader:
             alias = self._one("SELECT chunk_id FROM aliases WHERE alias = ?", (chunk_id,))
             found = None if alias is None else self._one(sql, alias)
         with self._checked():
-            return None if found is None else Chunk.model_validate(json.loads(found[0]) | {"text": found[1]})
+            return None if found is None else _chunk(found)
 
     def source(self, source_id: str) -> Source | None:
         """A source document of the inventory, with its texts."""
         found = self._one("SELECT record, text, extracted_text FROM sources WHERE source_id = ?", (source_id,))
         with self._checked():
-            if found is None:
-                return None
-            texts = {"text": found[1], "extracted_text": found[2]}
-            return Source.model_validate(json.loads(found[0]) | texts)
+            return None if found is None else _source(found)
+
+    def inventory(self) -> Inventory:
+        """All chunks and sources, with their texts. A table without rows counts as not given; no index is kept."""
+        with self._checked():
+            chunks = [_chunk(row) for row in self._connection.execute("SELECT record, text FROM chunks")]
+            rows = self._connection.execute("SELECT record, text, extracted_text FROM sources")
+            sources = [_source(row) for row in rows]
+        return Inventory.of(
+            {source.source_id: source for source in sources} or None,
+            {chunk.chunk_id: chunk for chunk in chunks} or None,
+            None,
+        )
 
     def _one(self, sql: str, values: Sequence[Any]) -> tuple[Any, ...] | None:
         rows = self._all(sql, values)
@@ -226,6 +242,14 @@ class AuditReader:
         except (ValueError, TypeError, RecursionError) as error:
             said = str(error).splitlines()[0]
             raise AuditFileError(f"{self.path}: damaged ({said}). {schema.AGAIN}") from error
+
+
+def _chunk(row: tuple[Any, ...]) -> Chunk:
+    return Chunk.model_validate(json.loads(row[0]) | {"text": row[1]})
+
+
+def _source(row: tuple[Any, ...]) -> Source:
+    return Source.model_validate(json.loads(row[0]) | {"text": row[1], "extracted_text": row[2]})
 
 
 def _row(row: tuple[Any, ...]) -> Row:
