@@ -87,7 +87,8 @@ def bench_of(
         if query_id not in diagnoses:
             continue
         if query_id in said:
-            trace = complete(trace, said[query_id], settings.judge or JudgeSettings()).trace
+            inventory = around.identities.inventory
+            trace = complete(trace, said[query_id], settings.judge or JudgeSettings(), inventory).trace
         pipeline = settings.pipeline.with_overrides(trace.config)
         evidence = gather(trace, around.identities, around.acl)
         bench.add(evidence, diagnoses[query_id], pipeline, around.identities, around.acl)
