@@ -1,8 +1,10 @@
 """Runs the judge over samples: tape first, model where the tape ends, judgements in the order of the samples."""
 
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, wait
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from ragaudit.errors import JudgeError
@@ -48,6 +50,7 @@ def run(
     limits: Limits | None = None,
     progress: Callable[[JudgeProgress], None] = _silent,
     stop: Callable[[], bool] = _never,
+    pause: Callable[[], bool] = _never,
     judge: Judging | None = None,
     clock: Clock | None = None,
 ) -> Iterator[Judgement]:
@@ -66,6 +69,7 @@ def run(
         progress: Told the counts while waiting and after each sample, in the caller's thread.
         stop: Asked about ten times a second; True = start no more calls, wait a moment for those in flight, read no
             more samples, and finish those already read with what there is.
+        pause: Asked as often; while True no call is started and no sample read. What is in flight goes on.
         judge: How one sample is judged.
         clock: For the overall time limit.
 
@@ -78,7 +82,7 @@ def run(
         from ragaudit.judge.protocol import judge as standard
 
         judge = standard
-    return _Run(tape, client, limits or Limits(), progress, stop, clock or SystemClock()).over(
+    return _Run(tape, client, limits or Limits(), progress, stop, pause, clock or SystemClock()).over(
         Walk(sample, judge(sample, prompts, how)) for sample in samples
     )
 
@@ -91,6 +95,7 @@ class _Run:
         limits: Limits,
         progress: Callable[[JudgeProgress], None],
         stop: Callable[[], bool],
+        pause: Callable[[], bool],
         clock: Clock,
     ) -> None:
         self._tape = tape
@@ -98,11 +103,13 @@ class _Run:
         self._limits = limits
         self._progress = progress
         self._stop = stop
+        self._pause = pause
         self._clock = clock
         self._started = clock.monotonic()
         self._tally = Tally()
         self._live: LiveJudge | None = None
         self._is_stopped = False
+        self._is_paused = False
 
     def over(self, walks: Iterator[Walk]) -> Iterator[Judgement]:
         read_ahead = 8 * self._limits.concurrency
@@ -113,7 +120,9 @@ class _Run:
             while True:
                 # Ahead only while the model is at work: what the tape answers is yielded at once.
                 while not is_over and len(window) < (1 if self._live is None else read_ahead):
-                    walk = None if self._should_stop() else next(walks, None)
+                    if self._should_pause() and window:
+                        break
+                    walk = None if self._held_and_stopped() else next(walks, None)
                     if walk is None:
                         is_over = True
                     else:
@@ -123,7 +132,7 @@ class _Run:
                     break
                 judgement = self._result(window.popleft())
                 self._tally.samples += 1
-                self._progress(self._tally.now())
+                self._report()
                 yield judgement
             self._raise_if_nothing_was_answered()
         finally:
@@ -153,9 +162,29 @@ class _Run:
         while not wait([entry], timeout=_POLL_SECONDS).done:
             self._raise_if_fatal()
             self._should_stop()
-            self._progress(self._tally.now())
+            self._should_pause()
+            self._report()
         self._raise_if_fatal()
         return entry.result()
+
+    def _held_and_stopped(self) -> bool:
+        """Wait while paused; whether to stop."""
+        while not self._should_stop() and self._should_pause():
+            self._report()
+            time.sleep(_POLL_SECONDS)
+        return self._is_stopped
+
+    def _report(self) -> None:
+        waiting = "" if self._live is None else self._live.waiting()
+        self._progress(replace(self._tally.now(), waiting=waiting))
+
+    def _should_pause(self) -> bool:
+        wanted = self._pause() and not self._is_stopped
+        if wanted != self._is_paused:
+            self._is_paused = wanted
+            if self._live is not None:
+                self._live.pause(wanted)
+        return wanted
 
     def _should_stop(self) -> bool:
         if not self._is_stopped and self._stop():

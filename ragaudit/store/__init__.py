@@ -2,6 +2,7 @@
 
 from ragaudit.store.reader import AuditReader, Row
 from ragaudit.store.reviews import Reviews
+from ragaudit.store.updater import AuditUpdater
 from ragaudit.store.writer import AuditWriter
 
-__all__ = ["AuditReader", "AuditWriter", "Reviews", "Row"]
+__all__ = ["AuditReader", "AuditUpdater", "AuditWriter", "Reviews", "Row"]

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 from pydantic import BaseModel
 
+from ragaudit.model.result import QueryResult
 from ragaudit.model.trace import Hit, Trace
 
 MAX_TRACE_BYTES = 64 << 20
@@ -51,6 +52,19 @@ def unpack_trace(packed: bytes) -> Trace:
         return Trace.model_validate(row)
     except (zlib.error, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"a trace does not unpack: {error}") from error
+
+
+def query_columns(result: QueryResult) -> tuple[str, str, str | None, str, int, str]:
+    """What lists and pages show of a query: outcome, stage, gap, causes, number of gold ids, text."""
+    diagnosis = result.diagnosis
+    return (
+        diagnosis.outcome.value,
+        diagnosis.stage.value,
+        diagnosis.gap,
+        to_json(diagnosis.causes),
+        len(diagnosis.gold),
+        result.query_text,
+    )
 
 
 def filled(record: BaseModel) -> dict[str, Any]:
