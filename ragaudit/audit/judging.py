@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,8 +17,17 @@ if TYPE_CHECKING:  # an audit without a judge loads none of this
     from ragaudit.judge.client import Client
     from ragaudit.judge.how import HowToJudge
     from ragaudit.judge.limits import Limits
+    from ragaudit.judge.progress import JudgeProgress
     from ragaudit.judge.prompts import PromptSet
     from ragaudit.judge.tape import Tape
+
+
+def _silent(_: JudgeProgress) -> None:
+    """No progress wanted."""
+
+
+def _never() -> bool:
+    return False
 
 
 @dataclass(frozen=True)
@@ -51,13 +60,31 @@ class Judge:
         self, batch: Sequence[Trace], inventory: Inventory, acl: AclSettings, search: Searchable
     ) -> dict[str, Judgement]:
         """Judge the queries of a batch that want it, by query id."""
+        judgements = self.over(samples_of(batch, inventory, acl, search))
+        return {judgement.query_id: judgement for judgement in judgements}
+
+    def over(
+        self,
+        samples: Iterable[JudgeSample],
+        *,
+        progress: Callable[[JudgeProgress], None] = _silent,
+        stop: Callable[[], bool] = _never,
+        pause: Callable[[], bool] = _never,
+    ) -> Generator[Judgement, None, None]:
+        """Judge samples within one budget; yields in their order, as they are done. See `judge.runner.run`."""
         from ragaudit.judge.runner import run
 
-        asked = samples_of(batch, inventory, acl, search)
-        judgements = run(
-            asked, prompts=self.prompts, how=self.how, tape=self.tape, client=self.client, limits=self.limits
+        return run(
+            samples,
+            prompts=self.prompts,
+            how=self.how,
+            tape=self.tape,
+            client=self.client,
+            limits=self.limits,
+            progress=progress,
+            stop=stop,
+            pause=pause,
         )
-        return {judgement.query_id: judgement for judgement in judgements}
 
 
 def wants_judge(trace: Trace) -> bool:

@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, wait
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
@@ -53,7 +53,7 @@ def run(
     pause: Callable[[], bool] = _never,
     judge: Judging | None = None,
     clock: Clock | None = None,
-) -> Iterator[Judgement]:
+) -> Generator[Judgement, None, None]:
     """Judge samples; yields in their order, as they are done.
 
     Samples are read in the caller's thread and only a bounded number ahead, so that any number can stream. Every reply
@@ -111,7 +111,7 @@ class _Run:
         self._is_stopped = False
         self._is_paused = False
 
-    def over(self, walks: Iterator[Walk]) -> Iterator[Judgement]:
+    def over(self, walks: Iterator[Walk]) -> Generator[Judgement, None, None]:
         read_ahead = 8 * self._limits.concurrency
         window: deque[Judgement | Future[Judgement]] = deque()
         order = 0

@@ -22,6 +22,9 @@ REPLACED = "replaced"
 SUMMED = "replaced_in_summary"
 """In `meta`: the same count when the summary was made."""
 
+JUDGE = "judge"
+"""In `meta`: who judged the results that were replaced."""
+
 TABLES: dict[str, str] = {
     "meta": "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     "queries": (

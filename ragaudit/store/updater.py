@@ -9,7 +9,7 @@ from typing import Self
 
 from ragaudit.errors import AuditFileError
 from ragaudit.model.judgement import Judgement
-from ragaudit.model.result import QueryResult, Summary
+from ragaudit.model.result import JudgeNote, QueryResult, Summary
 from ragaudit.store import schema
 from ragaudit.store.codec import query_columns
 from ragaudit.store.shared import SharedFile
@@ -54,8 +54,12 @@ class AuditUpdater:
     ) -> None:
         self.close()
 
-    def replace(self, rows: Sequence[Judged]) -> None:
+    def replace(self, rows: Sequence[Judged], judge: JudgeNote) -> None:
         """Put results and judgements in the place of earlier ones, all or none; traces and reviews stay as they are.
+
+        Args:
+            rows: The new results with what the judge said.
+            judge: Who said it: kept beside the rows, so that a summary can be made when nobody came to write one.
 
         Raises:
             AuditFileError: The file cannot be written, was replaced, or does not have one of the queries.
@@ -87,6 +91,8 @@ class AuditUpdater:
                 "INSERT OR REPLACE INTO meta SELECT ?, ? + coalesce(max(value + 0), 0) FROM meta WHERE name = ?",
                 (schema.REPLACED, len(rows), schema.REPLACED),
             )
+            text = judge.model_dump_json(exclude_defaults=True)
+            connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (schema.JUDGE, text))
 
     def judgement(self, query_id: str) -> Judgement | None:
         """What the judge said about a query so far."""
@@ -94,6 +100,12 @@ class AuditUpdater:
         found = self._file.rows(sql, (query_id,))
         with self._checked():
             return Judgement.model_validate_json(found[0][0]) if found else None
+
+    def judge(self) -> JudgeNote | None:
+        """Who said what was put in place of earlier results; None = nothing was."""
+        found = self._file.rows("SELECT value FROM meta WHERE name = ?", (schema.JUDGE,))
+        with self._checked():
+            return JudgeNote.model_validate_json(found[0][0]) if found else None
 
     def results(self) -> Iterator[QueryResult]:
         """Every result, leaks first, one in memory at a time."""
@@ -171,5 +183,3 @@ class AuditUpdater:
 def _read(result: str, judgement: str | None) -> Stored:
     said = None if judgement is None else Judgement.model_validate_json(judgement)
     return QueryResult.model_validate_json(result), said
-
-
