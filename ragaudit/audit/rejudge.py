@@ -159,11 +159,12 @@ def rejudge(
             raise InputError(f"{audited.path}: another audit took its place. Open it again.")
         refuse_mixing(audited, before.judge or updater.judge(), judge)
         todo = open_queries(audited, query_ids, updater.judgement, again=again)
-        work = _Work(audited, judge, updater, Moment(len(todo.ids)), progress, pause, clock, again=again)
+        start = Moment(len(todo.ids), is_paused=pause())
+        work = _Work(audited, judge, updater, start, progress, pause, clock, again=again)
         progress(work.moment)
         samples = work.samples(todo.ids, stop)
         try:
-            asking = judge.over(samples, progress=work.look, stop=lambda: work.budget_spent or stop(), pause=pause)
+            asking = judge.over(samples, progress=work.look, stop=stop, pause=pause)
             with closing(asking) as judgements:
                 for judgement in judgements:
                     work.take(judgement)
