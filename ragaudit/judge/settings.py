@@ -49,13 +49,26 @@ def limits(settings: JudgeSettings) -> Limits:
     )
 
 
+def tape_files(settings: JudgeSettings, folder: Path = Path()) -> tuple[Path | None, Path | None]:
+    """(cassette, cache folder) that the settings name; None = none.
+
+    Args:
+        settings: Where cassette and cache are.
+        folder: What the cassette's path is relative to, the folder of ragaudit.toml; the cache's is to this process.
+    """
+    return (
+        folder / settings.cassette if settings.cassette else None,
+        Path(settings.cache) if settings.cache else None,
+    )
+
+
 def open_tape(settings: JudgeSettings, mode: TapeMode | str, folder: Path = Path()) -> Tape:
     """The tape that the settings name.
 
     Args:
         settings: Where cassette and cache are.
         mode: none, once, new or all.
-        folder: What the cassette's path is relative to, the folder of ragaudit.toml; the cache's is to this process.
+        folder: As for `tape_files`.
 
     Raises:
         ConfigError: There is no such mode.
@@ -65,11 +78,8 @@ def open_tape(settings: JudgeSettings, mode: TapeMode | str, folder: Path = Path
         wanted = TapeMode(mode)
     except ValueError:
         raise ConfigError(f"--tape: there is no mode {mode!r}. Choose one of {', '.join(TapeMode)}.") from None
-    return Tape.open(
-        wanted,
-        cassette=folder / settings.cassette if settings.cassette else None,
-        cache=Path(settings.cache) if settings.cache else None,
-    )
+    cassette, cache = tape_files(settings, folder)
+    return Tape.open(wanted, cassette=cassette, cache=cache)
 
 
 def litellm_client(settings: JudgeSettings) -> LiteLLMClient:
