@@ -36,7 +36,10 @@ def behind_sentence(summary: Summary) -> str | None:
     if not summary.behind:
         return None
     n = f"{summary.behind:,} judged {'query' if summary.behind == 1 else 'queries'}"
-    return f"These figures are older than {n}: judging goes on, or was cut off. `ragaudit judge run` and `ragaudit review` bring them up to date."
+    return (
+        f"These figures are older than {n}: judging goes on, or was cut off. "
+        "`ragaudit judge run` and `ragaudit review` bring them up to date."
+    )
 
 
 def leak_sentence(summary: Summary) -> str | None:
