@@ -1,11 +1,13 @@
 """`ragaudit review`: the terminal app."""
 
+import sys
 from pathlib import Path
 
 import click
 
 from ragaudit.cli.bundle_options import PATH
 from ragaudit.cli.streams import Streams
+from ragaudit.tui.first_look import first_look
 
 
 @click.command("review")
@@ -17,6 +19,8 @@ from ragaudit.cli.streams import Streams
 def command(ctx: click.Context, audit: Path, query_id: str | None, filter_text: str | None, theme: str) -> None:
     """Step through the failing queries of an audit; what you say is kept in the audit file."""
     _: Streams = ctx.obj
-    from ragaudit.tui.app import run
+    with first_look(audit, query_id, sys.stdout):
+        from ragaudit.tui.app import run
 
-    ctx.exit(run(audit, query_id=query_id, filter_text=filter_text, theme=theme, keymap={}))
+        code = run(audit, query_id=query_id, filter_text=filter_text, theme=theme, keymap={})
+    ctx.exit(code)
