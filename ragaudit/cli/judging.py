@@ -104,7 +104,7 @@ def judged_into(
         summary = catch_up(audit)
     bundle = bundle_of(audit, summary, folder)
     prove(audit, summary.run, bundle)
-    model = model or (bundle.settings.judge or JudgeSettings()).model
+    model = model or _model(bundle)
     judge = judge_of(streams, bundle, model, tape) if model else None
     if judge is None:
         raise ConfigError(NO_MODEL)
@@ -121,6 +121,24 @@ def judged_into(
     if found.budget_spent:
         streams.complain(f"judge: the budget did not reach {queries(found.left)}. Raise max_cost or overall_timeout.")
     return not found.budget_spent
+
+
+def reviewing_judge(streams: Streams, bundle: Bundle, tape: str | None, *, to_plan: bool) -> Judge:
+    """Who judges from the app; to plan, nothing is opened for writing.
+
+    Raises:
+        ConfigError: The bundle's ragaudit.toml names no model.
+    """
+    judge = judge_of(streams, bundle, "auto", "none" if to_plan else tape) if _model(bundle) else None
+    if judge is None:
+        config = bundle.paths.config or bundle.paths.traces.parent / "ragaudit.toml"
+        said = 'Write [judge] and model = "provider/name" into it, and press J again.'
+        raise ConfigError(f"{config}: names no judge. {said}")
+    return judge
+
+
+def _model(bundle: Bundle) -> str | None:
+    return (bundle.settings.judge or JudgeSettings()).model
 
 
 def _places(audit: Path, run: str) -> Iterator[Path]:
