@@ -10,15 +10,14 @@ from ragaudit.audit.batch import Surroundings, diagnose_batch
 from ragaudit.audit.judge_tally import JudgeTally
 from ragaudit.audit.judging import Judge
 from ragaudit.audit.proposals import experiments_of
+from ragaudit.audit.summing import figures
 from ragaudit.audit.tally import Tally
 from ragaudit.config import AclSettings, fingerprint
-from ragaudit.diagnosis.patterns import patterns
 from ragaudit.diagnosis.preflight import Preflight
 from ragaudit.errors import InputError
 from ragaudit.evidence.candidates import searchable
 from ragaudit.evidence.identity import Identities
 from ragaudit.evidence.withheld import without_unreadable_text
-from ragaudit.model.diagnosis import STAGES, Outcome
 from ragaudit.model.inventory import Inventory
 from ragaudit.model.result import Finding, Level, RunInfo, Summary
 from ragaudit.model.trace import Trace
@@ -92,7 +91,9 @@ def audit(
         search = searchable(bundle.inventory if judge else Inventory())
         todo = (trace for trace in read_traces(bundle, limit=limit) if trace.query_id not in done)
         for batch in _batches(todo, BATCH if judge is None else JUDGED_BATCH):
-            judgements = {} if judge is None else judge.ask(batch, bundle.inventory, acl, search)
+            judgements = {}
+            if judge is not None:
+                judgements = judge.ask(batch, bundle.inventory, acl, search, lambda n: progress(tally.n + n))
             results = diagnose_batch(batch, around, judgements)
             shown = [without_unreadable_text(trace, bundle.inventory, acl) for trace in batch]
             writer.add(list(zip(results, shown, strict=True)), judgements)
@@ -102,7 +103,9 @@ def audit(
                     judge_tally.add(result, judgements[result.diagnosis.query_id])
             progress(tally.n)
         summary = _summary(bundle, tally, preflight, findings, print_of_run)
-        proposed = experiments_of(read_traces(bundle, limit=limit), writer.stored, around, summary.metrics)
+        proposed = experiments_of(
+            read_traces(bundle, limit=limit), writer.stored, around, summary.metrics, writer.stored_judgements()
+        )
         summary = summary.model_copy(update={"experiments": proposed})
         if judge is not None:
             summary = summary.model_copy(
@@ -145,7 +148,6 @@ def _summary(
     bundle: Bundle, tally: Tally, preflight: Preflight, findings: tuple[Finding, ...], print_of_run: str
 ) -> Summary:
     settings = bundle.settings
-    metrics, at = tally.metrics(), tally.at()
     return Summary(
         run=RunInfo(
             name=bundle.name,
@@ -163,16 +165,7 @@ def _summary(
             gain=settings.audit.gain,
         ),
         preflight=findings,
-        metrics=metrics,
-        at=at,
-        slices=tally.slices(),
-        outcomes={outcome.value: tally.outcomes[outcome] for outcome in Outcome},
-        stages={stage.value: tally.stages[stage] for stage in STAGES},
-        undetermined=dict(tally.undetermined),
-        delivered_unjudged=tally.delivered_unjudged,
-        patterns=patterns(metrics, at, tally.stages),
-        acl=tally.acl(),
-        not_retrieval=tally.not_retrieval(),
+        **figures(tally),
         canary=preflight.canary(),
         set_aside=bundle.problems.texts(),
     )

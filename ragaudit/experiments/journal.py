@@ -15,8 +15,8 @@ from pydantic import ValidationError
 
 from ragaudit.errors import ConfigError, InputError
 from ragaudit.experiments.conclusion import conclude, refuse_other_change
-from ragaudit.experiments.events import Entry, Event, Finished, Outcome, Planned, Started, Status
-from ragaudit.model.comparison import Comparison, means
+from ragaudit.experiments.events import Entry, Event, Finished, Planned, Started, Status, proposes
+from ragaudit.model.comparison import Comparison
 from ragaudit.model.experiment import Experiment
 from ragaudit.model.json_line import json_line
 
@@ -83,16 +83,8 @@ class Journal:
         return near[0]
 
     def about(self, experiment: Experiment) -> tuple[Entry, ...]:
-        """What was planned of this change: its variable, by its own name or a wildcard's, at its value, if it has one.
-
-        Values are compared as text, since a file gives back other types than it was given.
-        """
-        value = _text(experiment.after)
-        return tuple(
-            entry
-            for entry in self.entries
-            if means(experiment.variable, entry.plan.variable) and value in ("", _text(entry.plan.after))
-        )
+        """What was planned of this change."""
+        return tuple(entry for entry in self.entries if proposes(experiment, *_key(entry.plan)))
 
     def plan(self, experiment: Experiment, *, moves: str, run: str, fingerprint: str, at: str, **more: Any) -> Planned:
         """Write down a hypothesis.
@@ -185,13 +177,18 @@ def append(path: Path, event: Event) -> None:
         raise ConfigError(f"{path}: cannot be written ({error.strerror}). Choose another with --journal.") from error
 
 
-def is_refuted(entries: Iterable[Entry]) -> bool:
-    """Whether one of them was run and did not do what was expected: `ragaudit next` then leaves the change out."""
-    return any(entry.finished is not None and entry.finished.outcome is Outcome.REFUTED for entry in entries)
+def tried(journal: Journal) -> set[tuple[str, str]]:
+    """What was run, whatever came out: (variable, value as text), "" for no value."""
+    return {_key(entry.plan) for entry in journal.entries if entry.status is not Status.PLANNED}
 
 
-def _text(value: Any) -> str:
-    return "" if value is None else str(value)
+def refuted(journal: Journal) -> set[tuple[str, str]]:
+    """What was run and did not do what was expected: the proposer leaves it out."""
+    return {_key(entry.plan) for entry in journal.entries if entry.is_refuted}
+
+
+def _key(plan: Planned) -> tuple[str, str]:
+    return plan.variable, "" if plan.after is None else str(plan.after)
 
 
 def _event(line: str, place: str) -> Event:

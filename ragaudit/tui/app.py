@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from textual.app import App, SystemCommand
+from textual.app import SystemCommand
 from textual.binding import BindingType
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
@@ -19,9 +19,10 @@ from ragaudit.report.as_json import query_row
 from ragaudit.report.clean import for_terminal
 from ragaudit.store.filters import containing
 from ragaudit.tui.clipboard import copy
+from ragaudit.tui.judging import Judging, Source
+from ragaudit.tui.judging_app import JudgingApp
 from ragaudit.tui.keys import EVERYWHERE, REVIEW, Key, bindings
 from ragaudit.tui.panes import Pane
-from ragaudit.tui.screens.base import AppScreen
 from ragaudit.tui.screens.dialogs import FilterDialog, FindDialog, HelpDialog, about_help
 from ragaudit.tui.screens.overview import OverviewScreen
 from ragaudit.tui.screens.review import ReviewScreen
@@ -60,13 +61,13 @@ class QueryCommands(Provider):
             yield title, partial(app.open_query, row.query_id), escape(for_terminal(row.query_text, 70))
 
 
-class ReviewApp(App[int]):
+class ReviewApp(JudgingApp):
     """`ragaudit review`."""
 
     TITLE = "ragaudit"
     CSS_PATH = Path(__file__).with_name("app.tcss")
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(EVERYWHERE)]
-    COMMANDS = App.COMMANDS | {QueryCommands}
+    COMMANDS = JudgingApp.COMMANDS | {QueryCommands}
     ENABLE_COMMAND_PALETTE = True
 
     def __init__(
@@ -78,6 +79,7 @@ class ReviewApp(App[int]):
         theme: str = DARK.name,
         keymap: Mapping[str, str] | None = None,
         first: str = "review",
+        source: Source | None = None,
     ) -> None:
         """The session and what it is compared with stay the caller's to close.
 
@@ -89,11 +91,13 @@ class ReviewApp(App[int]):
             theme: Name of a theme, ours or one of Textual's.
             keymap: Id of a key (`review.agree`) -> the keys that take its place.
             first: The screen to start on.
+            source: Where judging gets its bundle and its judge; None = this app cannot judge.
         """
         super().__init__()
         self.session = session
         self.comparing = comparing
         self._make_trials = make_trials or partial(trials_of, session, None)
+        self.judging = Judging(session.reader.path, source)
         self.keymap = dict(keymap or {})
         self._first = first
         for ours in THEMES:
@@ -108,6 +112,7 @@ class ReviewApp(App[int]):
         self._install(self._first)
         self.push_screen(self._first)
         self.set_interval(LOOK_SECONDS, self._look)
+        self.call_after_refresh(self.catch_up)
 
     def _install(self, name: str) -> None:
         """Make a screen that the app starts without."""
@@ -128,19 +133,9 @@ class ReviewApp(App[int]):
         return self._make_trials()
 
     @property
-    def main_screen(self) -> AppScreen | None:
-        """The screen below any dialog."""
-        return next((s for s in reversed(self.screen_stack) if isinstance(s, AppScreen)), None)
-
-    @property
     def _here(self) -> str | None:
         """The query that the screen shows."""
         return self.main_screen.here if self.main_screen is not None else None
-
-    def say(self, text: str, *, trouble: bool = False) -> None:
-        """Put a sentence in the status line of the screen."""
-        if self.main_screen is not None:
-            self.main_screen.say(text, trouble=trouble)
 
     def open_query(self, query_id: str) -> None:
         """Go to a query, whatever the filter."""
@@ -160,7 +155,7 @@ class ReviewApp(App[int]):
     def action_find(self) -> None:
         """Narrow the queue while typing."""
         self.action_show_screen("review")
-        self.push_screen(FindDialog(self.session, self._redraw), self._narrowed)
+        self.push_screen(FindDialog(self.session, self.redraw), self._narrowed)
 
     def action_filter(self) -> None:
         """Filter the queue."""
@@ -171,7 +166,7 @@ class ReviewApp(App[int]):
             self.session.narrow(text)
             self.action_show_screen("review")
             self.say(f"{self.session.count:,} match")
-        self._redraw()
+        self.redraw()
 
     def action_copy(self) -> None:
         """The selected text, else the id."""
@@ -200,10 +195,6 @@ class ReviewApp(App[int]):
         about, text = about_help(focused)
         self.push_screen(HelpDialog(about, text, (*self._screen_keys(), *EVERYWHERE), self.keymap))
 
-    def action_leave(self) -> None:
-        """Quit."""
-        self.exit(0)
-
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Every key's action by name, beside Textual's own."""
         for key in (*self._screen_keys(), *EVERYWHERE):
@@ -218,13 +209,12 @@ class ReviewApp(App[int]):
 
     def _look(self) -> None:
         """Take in what other terminals wrote."""
-        if self.session.refresh() and self.main_screen is not None:
-            self._redraw()
-            self.say("another terminal wrote to this audit: shown as it is now")
-
-    def _redraw(self) -> None:
-        if self.main_screen is not None:
-            self.main_screen.redraw()
+        if self.screen is not self.main_screen:
+            return  # a dialog is about the query that it was opened on
+        if self.session.refresh():
+            self.redraw()
+            if not self.judging.is_on:
+                self.say("another terminal wrote to this audit: shown as it is now")
 
 
 def run(
@@ -237,6 +227,7 @@ def run(
     against: str | None = None,
     allow: Collection[str] = (),
     journal: Path | None = None,
+    source: Source | None = None,
 ) -> int:
     """Open an audit in the app, and return the exit code.
 
@@ -249,6 +240,7 @@ def run(
         against: An audit file, a baseline file or a baseline's name to compare with.
         allow: Differences that the comparison accepts.
         journal: The journal of experiments; None = that of the working directory.
+        source: Where judging gets its bundle and its judge; None = this app cannot judge.
 
     Raises:
         AuditFileError: The audit, or the one to compare with, cannot be read.
@@ -264,7 +256,8 @@ def run(
             comparing = Comparing.open(session, against, allow=allow)
             open_files.callback(comparing.close)
         made = partial(trials_of, session, journal)
-        return ReviewApp(session, comparing=comparing, make_trials=made, theme=theme, keymap=keymap).run() or 0
+        app = ReviewApp(session, comparing=comparing, make_trials=made, theme=theme, keymap=keymap, source=source)
+        return app.run() or 0
 
 
 def trials_of(session: Session, journal: Path | None) -> Trials:

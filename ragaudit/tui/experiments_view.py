@@ -3,13 +3,13 @@
 from collections.abc import Iterable
 
 from ragaudit.experiments.events import Entry, Outcome
-from ragaudit.experiments.journal import Journal, is_refuted
-from ragaudit.model.experiment import Basis, Experiment
+from ragaudit.experiments.journal import Journal
+from ragaudit.model.experiment import Experiment
 from ragaudit.report.clean import for_terminal
-from ragaudit.report.figures import LABELS, listed, queries
+from ragaudit.report.figures import LABELS, listed
 from ragaudit.report.journal_text import entry_lines
 from ragaudit.report.layout import pad
-from ragaudit.report.next_text import change_text, effect, values_text
+from ragaudit.report.next_text import change_of, effect, figure_lines, where_text
 from ragaudit.tui.lines import BLANK, Line, Role, flowed, head, line
 
 LABEL_CELLS = 10
@@ -18,12 +18,12 @@ OUTCOME_ROLES = {Outcome.CONFIRMED: Role.KEPT, Outcome.REFUTED: Role.LOST, Outco
 
 def detail_lines(experiment: Experiment, entries: tuple[Entry, ...], width: int) -> list[Line]:
     """Everything about one proposal: the change, what it would do, what stays frozen, how, and whether it was tried."""
-    change = f"{experiment.variable}{values_text(experiment)}"
-    lines = flowed(change, width, Role.STRONG, first="> ")
-    if is_refuted(entries):
+    lines = flowed(change_of(experiment), width, Role.STRONG, first="> ")
+    if any(entry.is_refuted for entry in entries):
         text = "the journal says that this was tried and refuted: `ragaudit next` leaves it out"
         lines += flowed(text, width, Role.LOST, first="x ")
     lines += _labelled("effect", effect(experiment), width, Role.STRONG)
+    lines += _labelled("where", where_text(experiment), width)
     lines += _predicted(experiment, width)
     lines += _labelled("why", experiment.why, width)
     lines += _labelled("behind", experiment.lost_to or "nothing: it is ranked first", width)
@@ -34,11 +34,8 @@ def detail_lines(experiment: Experiment, entries: tuple[Entry, ...], width: int)
         lines += _labelled("needs", needs, width, Role.UNSCORED)
     lines += _labelled("how", experiment.how, width)
     lines += _labelled("answers", f"{len(experiment.queries)}: {' '.join(experiment.queries)}", width)
-    if experiment.basis is Basis.REPLAYED:
-        lines += _labelled("loses", f"{experiment.loses or 0}: {' '.join(experiment.lost) or 'none'}", width)
-    if experiment.excluded:
-        text = f"{queries(experiment.excluded)} could not be replayed and are in none of these numbers"
-        lines += _labelled("left out", text, width, Role.UNSCORED)
+    if experiment.loses is not None:
+        lines += _labelled("loses", f"{experiment.loses}: {' '.join(experiment.lost) or 'none'}", width)
     lines += _labelled("lever", experiment.lever, width, Role.DIM)
     if entries:
         lines += [BLANK, head("in the journal", width), *_entries(entries, width)]
@@ -71,12 +68,9 @@ def _entries(entries: Iterable[Entry], width: int) -> list[Line]:
 
 
 def _predicted(experiment: Experiment, width: int) -> list[Line]:
-    if experiment.basis is Basis.NEEDS_A_RUN:
+    if experiment.replay is None:
         return _labelled("predicted", "no number: the recorded lists cannot tell, a run must", width, Role.UNSCORED)
-    rows = [f"{pad(LABELS.get(m, m), 20)} {change_text(change)}" for m, change in experiment.predicted.items()]
-    return [
-        line((pad("" if n else "predicted", LABEL_CELLS), Role.DIM), for_terminal(row)) for n, row in enumerate(rows)
-    ]
+    return [line(("predicted", Role.DIM)), *(line(text) for text in figure_lines(experiment, width))]
 
 
 def _labelled(label: str, text: str, width: int, role: Role = Role.PLAIN) -> list[Line]:

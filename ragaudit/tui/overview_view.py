@@ -10,12 +10,10 @@ from ragaudit.report.clean import for_terminal
 from ragaudit.report.figures import LABELS, bar, in_order, interval, losses, number, queries, share
 from ragaudit.report.judged import judge_sentences
 from ragaudit.report.layout import cells, pad
-from ragaudit.report.next_text import effect, values_text
+from ragaudit.report.next_text import change_of, effect
 from ragaudit.tui.lines import Line, Role, flowed, line
 
 REFUTED = "refuted"
-WIDE = 100
-"""From this many cells on a row has room for a predicted figure."""
 
 
 @dataclass(frozen=True)
@@ -84,15 +82,11 @@ def experiment_rows(experiments: tuple[Experiment, ...], width: int, states: Seq
     rows = []
     room = max(map(cells, states), default=0)
     for n, (experiment, state) in enumerate(zip(experiments, states, strict=True), 1):
-        name = for_terminal(f"{experiment.variable.removeprefix('pipeline.')}{values_text(experiment)}")
+        name = for_terminal(change_of(experiment).removeprefix("pipeline."))
         left = f"{n:>2} {pad(name, max(min(width - 44 - room, 44), 20))} "
         noted = f"{pad(state, room)} " if room else ""
         role = Role.LOST if state.startswith(REFUTED) else Role.KEPT
-        does = effect(experiment)
-        recall = experiment.predicted.get("recall@k")
-        if recall is not None and width >= WIDE:
-            does += f"   {LABELS['recall@k']} {recall.after - recall.before:+.3f} to {recall.after:.3f}"
-        text = pad(does, max(width - len(left) - len(noted), 10))
+        text = pad(effect(experiment), max(width - len(left) - len(noted), 10))
         rows.append(Choice(line((left, Role.STRONG), (noted, role), text), queries=experiment.queries))
     if not rows:
         rows.append(Choice(line("No experiment to propose: no failing query has a cause that a lever answers.")))

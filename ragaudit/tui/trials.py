@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ragaudit.errors import ConfigError, InputError
 from ragaudit.experiments.events import Entry, Status
-from ragaudit.experiments.journal import DEFAULT, Journal, is_refuted
+from ragaudit.experiments.journal import DEFAULT, Journal
 from ragaudit.experiments.levers import lever
 from ragaudit.experiments.planning import is_for_any, keys_of, planned_change
 from ragaudit.model.experiment import Experiment
@@ -99,7 +99,7 @@ def standing(entries: tuple[Entry, ...]) -> str:
     """`planned`, `running`, `confirmed +0.050`, `refuted -0.020`, `open +0.003`; a refutation outlasts later plans."""
     if not entries:
         return ""
-    refuting = [entry for entry in entries if is_refuted([entry])]
+    refuting = [entry for entry in entries if entry.is_refuted]
     entry = (refuting or entries)[-1]
     if entry.finished is None:
         return "running" if entry.status is Status.STARTED else "planned"

@@ -7,7 +7,7 @@ from journal_builders import change, comparison, experiment, planned
 from ragaudit.errors import ConfigError, InputError
 from ragaudit.experiments.conclusion import conclude
 from ragaudit.experiments.events import Outcome, Status
-from ragaudit.experiments.journal import Journal, append, is_refuted
+from ragaudit.experiments.journal import Journal, append, refuted, tried
 from ragaudit.model.comparison import Verdict
 
 AT = "2026-10-01T12:00:00+00:00"
@@ -234,7 +234,23 @@ def test_what_was_allowed_by_hand_is_noted(path):
     assert finish(path, found).exceptions == ("pipeline.fusion.k",)
 
 
-# --- what is known of a proposal -------------------------------------------------------------------------------------
+# --- for the proposer ------------------------------------------------------------------------------------------------
+
+
+def test_tried_and_refuted_are_variables_with_their_values(path):
+    finish(path)
+    finish(path, comparison(leaking=("q1",), to=32), after=32)
+    plan(path, after=64)
+    journal = Journal.read(path)
+    assert tried(journal) == {("pipeline.rerank.top_n", "16"), ("pipeline.rerank.top_n", "32")}
+    assert refuted(journal) == {("pipeline.rerank.top_n", "32")}
+
+
+def test_a_value_reads_the_same_after_it_was_written(path):
+    floors = [{"value": 0.3, "on": "dense"}]
+    for made in (plan(path, variable="pipeline.thresholds", after=floors), plan(path, variable="index.x", after=None)):
+        Journal.read(path).start(made.id, at=AT)
+    assert tried(Journal.read(path)) == {("pipeline.thresholds", str(floors)), ("index.x", "")}
 
 
 def known(path, **fields):
@@ -247,8 +263,12 @@ def test_a_change_is_known_by_its_variable_and_value(path):
     finish(path, comparison(leaking=("q1",), to=32), after=32)
     plan(path, after=64)
     assert [entry.plan.id for entry in known(path)] == [confirmed.id]
-    assert [is_refuted(known(path, after=value)) for value in (16, 32, 64, 128)] == [False, True, False, False]
-    assert [len(known(path, after=value)) for value in (16, 32, 64, 128)] == [1, 1, 1, 0]
+    assert [[entry.is_refuted for entry in known(path, after=value)] for value in (16, 32, 64, 128)] == [
+        [False],
+        [True],
+        [False],
+        [],
+    ]
 
 
 def test_a_proposal_without_a_value_or_for_any_arm_is_known_by_what_it_means(path):
@@ -257,10 +277,3 @@ def test_a_proposal_without_a_value_or_for_any_arm_is_known_by_what_it_means(pat
     assert len(known(path, variable="pipeline.search.*.fetch_k", after=50)) == 1
     assert known(path, variable="pipeline.search.*.fetch_k", after=80) == ()
     assert known(path, variable="pipeline.search.bm25.fetch_k", after=None) == ()
-
-
-def test_a_value_reads_the_same_after_it_was_written(path):
-    floors = [{"value": 0.3, "on": "dense"}]
-    for fields in ({"variable": "pipeline.thresholds", "after": floors}, {"variable": "index.x", "after": None}):
-        made = plan(path, **fields)
-        assert [entry.plan.id for entry in known(path, **fields)] == [made.id]

@@ -147,3 +147,8 @@ def test_common_filters_go_through_an_index(reader, wanted):
     sql = f"SELECT count(*) FROM queries q WHERE {condition}"
     steps = [step for *_, step in reader._connection.execute(f"EXPLAIN QUERY PLAN {sql}", values)]
     assert not [step for step in steps if step.startswith("SCAN")]
+
+
+def test_texts_of_a_few_queries_by_id(reader):
+    assert reader.query_texts(["q4", "nope", "q1"]) == {"q4": "sso", "q1": "refund window"}
+    assert reader.query_texts([]) == {}

@@ -21,6 +21,8 @@ from tests.tui.conftest import NOON
 
 PIPELINE = {"rerank": {"top_n": 8}, "search": {"dense": {"fetch_k": 20}, "bm25": {"fetch_k": 10}}}
 
+MOVED = {"recall@k": {"from": 0.5, "to": 0.8, "low": 0.6, "high": 0.9}}
+
 
 def experiment(**over):
     given = {
@@ -37,7 +39,7 @@ def experiment(**over):
         "loses": 1,
         "lost": ("q2",),
         "predicted": {"recall@k": {"from": 0.5, "to": 0.75, "low": 0.625, "high": 0.875}},
-        "excluded": 4,
+        "replay": {"queries": 9, "of": 10, "keeps": 2, "loses": 1, "unknown": {"no list": 1}, "changes": MOVED},
         "frozen": ("the ACL rule and every filter clause", "K"),
         "how": "LangChain: CrossEncoderReranker(top_n=16)",
         "watch": ("mrr@k", "latency"),
@@ -59,7 +61,7 @@ def needs_a_run(**over):
         "loses": None,
         "lost": (),
         "predicted": {},
-        "excluded": 0,
+        "replay": None,
         "ceiling": 0.56,
         "how": "",
         "lost_to": "recovers 1, rerank_top_n recovers 1",
@@ -198,21 +200,24 @@ def test_a_damaged_journal_is_said_to_be_damaged_and_nothing_is_written(trials):
 def test_rows_show_what_would_happen_and_what_the_journal_says():
     rows = experiment_rows(ALL, 78, ["refuted -0.100", "", "planned"])
     assert as_text(row.text for row in rows) == (
-        " 1 rerank.top_n: 8 -... refuted -0.100 keeps 2 of 3, loses 1 (replayed)\n"
+        " 1 rerank.top_n: 8 -... refuted -0.100 keeps 2 of 3, loses 1 (replayed on 9...\n"
         " 2 search.*.fetch_k                    answers 1, needs a run; recall could...\n"
         " 3 index.sources        planned        answers 1, needs a run; recall could..."
     )
     assert [row.text[1].role for row in rows] == [Role.LOST, Role.KEPT, Role.KEPT]
     assert [row.queries for row in rows] == [("q1", "q3"), ("q3",), ()]
-    (wide, *_) = experiment_rows(ALL, 116, ["", "", ""])
-    assert as_text([wide.text]).endswith("keeps 2 of 3, loses 1 (replayed)   Recall +0.250 to 0.750")
 
 
 def test_every_detail_of_a_replayed_experiment():
     assert as_text(detail_lines(experiment(), (), 70)) == (
         "> pipeline.rerank.top_n: 8 -> 16\n"
-        "effect    keeps 2 of 3, loses 1 (replayed)\n"
-        "predicted Recall               0.500 -> 0.750  [0.625, 0.875]\n"
+        "effect    keeps 2 of 3, loses 1 (replayed on 9 of 10 queries)\n"
+        "predicted\n"
+        "  over the 9 of 10 queries whose lists tell what it does\n"
+        "    Recall               0.500 -> 0.800  [0.600, 0.900]\n"
+        "  over the whole run, whatever the other 1 do (to: they stay as they are)\n"
+        "    Recall               0.500 -> 0.750  [0.625, 0.875]\n"
+        "  - 1 not replayed: no list\n"
         "why       2 failing queries: top n cut 2.\n"
         "behind    nothing: it is ranked first\n"
         "frozen    the ACL rule and every filter clause; K\n"
@@ -220,8 +225,6 @@ def test_every_detail_of_a_replayed_experiment():
         "how       LangChain: CrossEncoderReranker(top_n=16)\n"
         "answers   2: q1 q3\n"
         "loses     1: q2\n"
-        "left out  4 queries could not be replayed and are in none of these\n"
-        "          numbers\n"
         "lever     rerank_top_n"
     )
 
