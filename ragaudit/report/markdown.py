@@ -7,20 +7,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from jinja2 import BaseLoader, ChoiceLoader, FileSystemLoader, StrictUndefined, TemplateError
-from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2 import BaseLoader, ChoiceLoader, FileSystemLoader, TemplateError
 
 from ragaudit.diagnosis.registry import CauseInfo
 from ragaudit.errors import ConfigError
 from ragaudit.model.diagnosis import Diagnosis, Outcome, Severity, Stage
 from ragaudit.model.result import Estimate, QueryResult, Summary
 from ragaudit.report import verdict as say
-from ragaudit.report.clean import Markdown, code, for_markdown
+from ragaudit.report.clean import Markdown
 from ragaudit.report.example import worst_stage, worth
 from ragaudit.report.figures import (
     LABELS,
     bar,
-    counted,
     in_order,
     interval,
     losses,
@@ -34,13 +32,12 @@ from ragaudit.report.figures import (
 from ragaudit.report.findings_text import by_weight
 from ragaudit.report.funnel import funnel, ranks, standing, unlogged
 from ragaudit.report.judged import judge_sentences, state_rows
+from ragaudit.report.templating import MAX_IDS, OWN, markdown_environment
 
 TEMPLATE = "report.md.jinja"
 MAX_ROWS = 200
-MAX_IDS = 5
 MAX_LISTED = 50
 BAR = 30
-_OWN = Path(__file__).parent / "templates"
 
 
 def markdown(
@@ -70,30 +67,15 @@ def markdown(
     if templates is not None and not templates.is_dir():
         raise ConfigError(f"{templates}: no such folder. Pass the folder that holds {TEMPLATE}.")
     view = _view(summary, _collect(summary, results, max_rows), causes, stage_notes, with_text)
-    loaders: list[BaseLoader] = [FileSystemLoader(folder) for folder in (templates, _OWN) if folder is not None]
+    loaders: list[BaseLoader] = [OWN] if templates is None else [FileSystemLoader(templates), OWN]
     try:
-        return _environment(ChoiceLoader(loaders)).get_template(TEMPLATE).render(view)
+        return markdown_environment(ChoiceLoader(loaders)).get_template(TEMPLATE).render(view)
     except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError) as error:
         if templates is None:
             raise
         line = getattr(error, "lineno", None)
         place = templates / (getattr(error, "name", None) or TEMPLATE)
         raise ConfigError(f"{place}{f':{line}' if line else ''}: {error}. Correct the template.") from error
-
-
-def _environment(loader: BaseLoader) -> ImmutableSandboxedEnvironment:
-    """Every value is escaped where it is printed, unless it is Markdown already: a template cannot forget to."""
-    environment = ImmutableSandboxedEnvironment(
-        loader=loader,
-        autoescape=False,  # that would escape for HTML; `finalize` escapes for Markdown
-        finalize=lambda value: "" if value is None else for_markdown(value),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters |= {"code": code, "markdown": for_markdown, "listed": _codes}
-    return environment
 
 
 @dataclass
@@ -264,14 +246,3 @@ def _lost(stages: Mapping[str, int]) -> str:
 def _configuration(summary: Summary) -> Markdown:
     """The configuration as JSON. Its lines hold quotes and brackets, so that none of them can end a code fence."""
     return Markdown(json.dumps(summary.run.pipeline, indent=2, sort_keys=True))
-
-
-def _codes(ids: Iterable[str] | None, most: int = MAX_IDS) -> Markdown:
-    """Ids as code, the first few and how many more there are; None = not logged."""
-    if ids is None:
-        return Markdown("not logged")
-    every = list(ids)
-    if not every:
-        return Markdown("none")
-    more = f" and {counted(len(every) - most, 'more', 'more')}" if len(every) > most else ""
-    return Markdown(", ".join(code(i) for i in every[:most]) + more)

@@ -44,8 +44,8 @@ class Reviews:
         self._file = _identity(path)
 
     @classmethod
-    def open(cls, path: Path, clock: Clock = _now) -> Self:
-        """Open the reviews of a finished audit for reading and writing.
+    def open(cls, path: Path, clock: Clock = _now, *, writable: bool = True) -> Self:
+        """Open the reviews of a finished audit for reading and writing, or for reading alone.
 
         Raises:
             AuditFileError: It is no audit, is damaged, or may not be written.
@@ -54,14 +54,18 @@ class Reviews:
             raise AuditFileError(f"{path}: no such file. Write one with `ragaudit audit BUNDLE -o {path.name}`.")
         with schema.translated(path):
             connection = sqlite3.connect(
-                f"{path.resolve().as_uri()}?mode=rw", uri=True, isolation_level=None, timeout=WAIT_SECONDS
+                f"{path.resolve().as_uri()}?mode={'rw' if writable else 'ro'}",
+                uri=True,
+                isolation_level=None,
+                timeout=WAIT_SECONDS,
             )
             try:
                 schema.defend(connection)
                 connection.execute("PRAGMA synchronous = FULL")
                 schema.check(connection, path)
-                connection.execute("BEGIN IMMEDIATE")  # said now, not after the first review was typed
-                connection.execute("ROLLBACK")
+                if writable:
+                    connection.execute("BEGIN IMMEDIATE")  # said now, not after the first review was typed
+                    connection.execute("ROLLBACK")
             except BaseException:
                 connection.close()
                 raise
@@ -123,12 +127,16 @@ class Reviews:
     def of(self, query_id: str) -> Review | None:
         """What was said about one query; None = nothing."""
         found = self._all("SELECT review FROM reviews WHERE query_id = ?", (query_id,))
-        return self._review(found[0][0]) if found else None
+        with self._checked():
+            return Review.model_validate_json(found[0][0]) if found else None
 
-    def every(self) -> Iterator[Review]:
-        """All reviews, by query id."""
-        for (text,) in self._all("SELECT review FROM reviews ORDER BY query_id", ()):
-            yield self._review(text)
+    def every(self) -> Iterator[tuple[Review, Outcome, Stage]]:
+        """All reviews of this audit's queries, by query id, each with what the diagnosis says now."""
+        sql = "SELECT v.review, q.outcome, q.stage FROM reviews v JOIN queries q USING (query_id) ORDER BY query_id"
+        for text, outcome, stage in self._all(sql, ()):
+            with self._checked():
+                found = Review.model_validate_json(text), Outcome(outcome), Stage(stage)
+            yield found
 
     def count(self) -> int:
         """Queries of this audit with a verdict."""
@@ -171,10 +179,11 @@ class Reviews:
         with schema.translated(self.path):
             return self._connection.execute(sql, values).fetchall()
 
-    def _review(self, text: object) -> Review:
+    @contextmanager
+    def _checked(self) -> Iterator[None]:
         try:
-            return Review.model_validate_json(str(text))
-        except ValidationError as error:
+            yield
+        except ValueError as error:
             raise AuditFileError(f"{self.path}: damaged: a review is not as written. {schema.AGAIN}") from error
 
     def _fold(self, connection: sqlite3.Connection, query_id: str) -> None:
@@ -210,7 +219,9 @@ def folded(query_id: str, rows: Sequence[tuple[str, str, str, str]]) -> Review |
         said = {name: value for name, value in said.items() if value is not None} | dict.fromkeys(patch.clear)
         if patch.more_tags:
             said["tags"] = tuple(dict.fromkeys([*(review.tags if review else ()), *patch.more_tags]))
-        about = {"at": datetime.fromisoformat(at), "about_outcome": Outcome(outcome), "about_stage": Stage(stage)}
+        about: dict[str, object] = {"at": datetime.fromisoformat(at)}
+        if review is None or patch.verdict is not None:  # a note on a later audit does not renew the verdict
+            about |= {"about_outcome": Outcome(outcome), "about_stage": Stage(stage)}
         start = review.model_dump() if review else {"query_id": query_id}
         review = Review.model_validate(start | about | said)
     return review
