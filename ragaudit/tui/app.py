@@ -9,6 +9,7 @@ from textual.app import App, SystemCommand
 from textual.binding import BindingType
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
+from textual.markup import escape
 from textual.screen import Screen
 
 from ragaudit.report.as_json import query_row
@@ -48,7 +49,8 @@ class QueryCommands(Provider):
         assert isinstance(app, ReviewApp)
         for row in app.session.reader.page(containing(typed), limit=self.SHOWN):
             title = Content(f"Query {for_terminal(row.query_id, 30)}")
-            yield title, partial(app.open_query, row.query_id), for_terminal(row.query_text, 70)
+            # Textual reads a help text as markup
+            yield title, partial(app.open_query, row.query_id), escape(for_terminal(row.query_text, 70))
 
 
 class ReviewApp(App[int]):

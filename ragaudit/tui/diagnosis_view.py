@@ -46,10 +46,13 @@ def standing_line(view: QueryView, width: int) -> Line:
 
 
 def diagnosis_lines(view: QueryView, causes: Mapping[str, CauseInfo], width: int) -> list[Line]:
-    """Everything that was concluded, most important first."""
+    """What stands behind the standing line: proof, what is undecided, the change to try, the person's word."""
     diagnosis = view.diagnosis
-    lines = [standing_line(view, width)] if diagnosis.severity is Severity.LEAK else []
-    lines.append(_standing(diagnosis))
+    lines: list[Line] = []
+    if diagnosis.secondary:
+        lines += flowed(f"also lost at {', '.join(s.label for s in diagnosis.secondary)}", width, Role.LOST)
+    if diagnosis.gap is not None:
+        lines += flowed(f"beside the stage: {diagnosis.gap.value.replace('_', ' ')}", width, Role.UNSCORED)
     for sentence in diagnosis.evidence:
         lines += flowed(sentence, width, first="  ")
     if diagnosis.could_be:
@@ -59,13 +62,6 @@ def diagnosis_lines(view: QueryView, causes: Mapping[str, CauseInfo], width: int
     lines += _change(view, causes, width)
     lines += review_lines(view.review, diagnosis, width)
     return lines
-
-
-def _standing(diagnosis: Diagnosis) -> Line:
-    text = f"{MARKS[diagnosis.outcome]} {standing(diagnosis.outcome, diagnosis.stage)}"
-    also = f"   also lost at {', '.join(s.label for s in diagnosis.secondary)}" if diagnosis.secondary else ""
-    gap = f"   beside it: {diagnosis.gap.value.replace('_', ' ')}" if diagnosis.gap is not None else ""
-    return line((text, ROLES[diagnosis.outcome]), also + gap)
 
 
 def _change(view: QueryView, causes: Mapping[str, CauseInfo], width: int) -> list[Line]:

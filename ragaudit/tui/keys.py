@@ -44,13 +44,14 @@ MOVING = (
 )
 
 REVIEW = (
+    *MOVING[:2],
     Key("review.agree", "1", "verdict('agree')", "agree", "Agree with the diagnosis, and go on", True),
     Key("review.disagree", "2", "verdict('disagree')", "disagree", "Disagree with it, and go on", True),
     Key("review.gold_wrong", "3", "verdict('gold_wrong')", "gold wrong", "The gold is wrong, and go on"),
     Key("review.unsure", "4", "verdict('unsure')", "unsure", "Unsure, and go on"),
     Key("review.annotate", "a", "annotate", "note", "Note, tags, the right stage, the right gold", True),
     Key("review.undo", "u", "undo", "undo", "Take back the last verdict or note"),
-    *MOVING,
+    *MOVING[2:],
     Key("review.gold_next", "right_parenthesis", "gold(1)", "gold", "Next gold id"),
     Key("review.gold_previous", "left_parenthesis", "gold(-1)", "gold before", "Previous gold id"),
     Key("review.mark", "m", "mark", "mark", "Mark this query: a verdict is then about all marked ones"),
@@ -70,9 +71,7 @@ OVERVIEW = (
 
 def bindings(keys: tuple[Key, ...]) -> list[BindingType]:
     """The keys as Textual wants them."""
-    return [
-        Binding(key.keys, key.action, key.label, show=key.footer, id=key.id, priority=key.keys == "tab") for key in keys
-    ]
+    return [Binding(key.keys, key.action, key.label, show=key.footer, id=key.id) for key in keys]
 
 
 def shown(key: str) -> str:

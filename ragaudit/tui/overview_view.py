@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from ragaudit.model.diagnosis import Outcome
 from ragaudit.model.experiment import Experiment
 from ragaudit.model.result import Summary
-from ragaudit.report import verdict as say
 from ragaudit.report.clean import for_terminal
 from ragaudit.report.figures import LABELS, bar, in_order, interval, losses, number, queries, share
 from ragaudit.report.judged import judge_sentences
 from ragaudit.report.layout import pad
 from ragaudit.report.next_text import effect
-from ragaudit.tui.lines import BLANK, Line, Role, flowed, line
+from ragaudit.tui.lines import Line, Role, flowed, line
 
 
 @dataclass(frozen=True)
@@ -29,7 +28,7 @@ def loss_rows(summary: Summary, width: int) -> list[Choice]:
     rows = []
     if summary.acl.leaks:
         n = len({leak.query_id for leak in summary.acl.leaks})
-        text = f"!! LEAK: {queries(n)} with chunks that the user may not read"
+        text = f"!! LEAK in {queries(n)}: not readable for the user"
         rows.append(Choice(line((pad(text, width), Role.LEAK)), "is:leak"))
     counts = losses(summary)
     undecided = sum(summary.undetermined.values())
@@ -83,10 +82,3 @@ def experiment_rows(experiments: tuple[Experiment, ...], width: int, tried: Mapp
     if not rows:
         rows.append(Choice(line("No experiment to propose: no failing query has a cause that a lever answers.")))
     return rows
-
-
-def headline(summary: Summary, width: int) -> list[Line]:
-    """The verdict on the run in a sentence or two, leaks first."""
-    leak = say.leak_sentence(summary)
-    lines = flowed(leak, width, Role.LEAK, first="!! ") if leak else []
-    return [*lines, *flowed(say.verdict(summary), width), BLANK]

@@ -7,6 +7,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
+from textual.content import Content
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
@@ -66,18 +67,31 @@ class Pane(ScrollView, can_focus=True):
             cursor: Whether one line is pointed at.
         """
         super().__init__(id=id)
-        self.border_title = title
         self.about = help
+        self.frame(title)
         self.has_cursor = cursor
         self.cursor = 0
         self.count = 0
         self._source: RowSource | None = None
         self._lines: Sequence[Line] = ()
 
+    def frame(self, title: str | None = None, note: str | None = None) -> None:
+        """Write the title into the frame's upper edge, a note into the lower one; None leaves it as it is."""
+        if title is not None:
+            self.border_title = in_frame(title)
+        if note is not None:
+            self.border_subtitle = in_frame(note)
+
+    @property
+    def title(self) -> str:
+        """What stands in the upper edge."""
+        return self._border_title.plain if self._border_title is not None else ""
+
     @property
     def room(self) -> int:
-        """Cells a line has."""
-        return max(self.scrollable_content_region.width, 1)
+        """Cells a line has; of a pane that is not on the screen, what it would have alone on it."""
+        width = self.scrollable_content_region.width
+        return width if width > 0 else max(self.app.size.width - 3, 1)
 
     def show(self, lines: Sequence[Line], *, cursor: int | None = None, keep: bool = False) -> None:
         """Show these lines, from the top unless `keep`."""
@@ -202,6 +216,11 @@ class Pane(ScrollView, can_focus=True):
         if span is not None:
             strip = _with_selection(strip, span, self.screen.get_component_rich_style("screen--selection"))
         return strip.crop_extend(scroll_x, scroll_x + width, style)
+
+
+def in_frame(text: str) -> Content | None:
+    """A title for a frame: Textual would read a `str` as markup."""
+    return Content(for_terminal(text)) if text else None
 
 
 def _with_selection(strip: Strip, span: tuple[int, int], style: Style) -> Strip:

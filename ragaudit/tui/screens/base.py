@@ -59,13 +59,15 @@ class AppScreen(Screen[None]):
         """Put a sentence in the status line; it stays until the next one."""
         self.query_one("#status", Pane).show([line((text, Role.LOST if trouble else Role.DIM))])
 
-    def draw_top(self, middle: str) -> None:
-        """The title bar: run, what the screen says, which screens there are."""
+    def draw_top(self, said: str, *, narrow: str = "") -> None:
+        """The title bar: the run, what the screen says, and which screens there are, or where it is narrow `narrow`."""
         top = self.query_one("#top", Pane)
-        run = for_terminal(self.session.summary.run.name, 20)
-        names = [f"[{name.capitalize()}]" if name == self.NAME else name.capitalize() for name in SCREENS]
-        right = " ".join(names) if self.has_class("-wide") else ""
-        top.show([_justified(f" {run}   {middle}", right + " ", top.room)])
+        if self.has_class("-wide"):
+            names = [f"[{name.capitalize()}]" if name == self.NAME else name.capitalize() for name in SCREENS]
+            run = for_terminal(self.session.summary.run.name, 20)
+            top.show([_justified(f" {run}   {said}", " ".join(names) + " ", top.room)])
+        else:
+            top.show([_justified(f" {said}", narrow + " ", top.room)])
 
 
 def bar(id: str) -> Pane:

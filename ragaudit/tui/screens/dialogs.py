@@ -19,7 +19,7 @@ from ragaudit.report.clean import for_terminal
 from ragaudit.store.filters import IS, KEYS, parse_filter
 from ragaudit.tui.keys import Key, shown
 from ragaudit.tui.lines import Line, Role, flowed, line
-from ragaudit.tui.panes import Pane
+from ragaudit.tui.panes import Pane, in_frame
 
 if TYPE_CHECKING:
     from ragaudit.tui.query_view import QueryView
@@ -68,7 +68,7 @@ class ReadDialog(Dialog[None]):
     def _fill(self) -> None:
         pane = self.query_one("#read", Pane)
         pane.show(self._made(pane.room), keep=True)
-        pane.border_subtitle = "esc back"
+        pane.frame(note="esc back")
 
 
 class HelpDialog(Dialog[None]):
@@ -219,7 +219,7 @@ class NoteDialog(Dialog[str]):
             }
         with Vertical(classes="dialog") as dialog:
             about = for_terminal(targets[0], 40) if len(targets) == 1 else f"{len(targets)} queries"
-            dialog.border_title = f"Note on {about}"
+            dialog.border_title = in_frame(f"Note on {about}")
             for name in self.FIELDS:
                 with Horizontal(classes="field"):
                     yield Label(name)
@@ -273,4 +273,4 @@ def about_help(pane: Pane | None) -> tuple[str, str]:
     """Title and text of the help of a pane."""
     if pane is None:
         return "keys", ""
-    return str(pane.border_title or pane.id or ""), pane.about
+    return pane.title or pane.id or "", pane.about

@@ -47,8 +47,8 @@ class OverviewScreen(AppScreen):
         losses.show([choice.text for choice in self._choices["losses"]], cursor=losses.cursor, keep=True)
         scores.show(score_lines(summary, scores.room), keep=True)
         following.show([choice.text for choice in self._choices["next"]], cursor=following.cursor, keep=True)
-        losses.border_subtitle = "enter: review these"
-        following.border_subtitle = "enter: the queries it answers"
+        losses.frame(note="enter: review these")
+        following.frame(note="enter: the queries it answers")
 
     @on(Pane.Chosen)
     def _chosen(self, event: Pane.Chosen) -> None:

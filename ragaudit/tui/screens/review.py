@@ -127,16 +127,13 @@ class ReviewScreen(AppScreen):
     def _top(self) -> None:
         session = self.session
         place = f"{session.index + 1:,} of {session.count:,}" if session.count else "0 of 0"
-        said = [for_terminal(self.view.query_id, 24) if self.view is not None else "-", f"[{place}]"]
+        said = [f"{for_terminal(self.view.query_id, 24) if self.view is not None else '-'} [{place}]"]
         said.append(for_terminal(session.filter.text, 40) or "all queries")
         said.append(f"{session.reviewed:,} reviewed")
         if session.marks:
             said.append(f"{len(session.marks):,} marked")
-        if not self.has_class("-wide"):
-            names = " ".join(f"[{TITLES[p][0]}]" if p == self.pane_shown else TITLES[p][0] for p in PANES[:5])
-            self.query_one("#top", Pane).border_subtitle = None
-            said = [*said[:2], *said[3:], names] if not session.filter.text else [*said, ""]
-        self.draw_top("   ".join(said))
+        panes = " ".join(f"[{TITLES[p][0]}]" if p == self.pane_shown else TITLES[p][0] for p in PANES[:-1])
+        self.draw_top("   ".join(said), narrow=panes)
         query, stands = self.query_one("#query", Pane), self.query_one("#standing", Pane)
         if self.view is None:
             query.show([line(("The filter matches no query. esc clears it, f changes it.", Role.UNSCORED))])
@@ -152,7 +149,7 @@ class ReviewScreen(AppScreen):
             session.count, lambda n, width: queue_row(session.row(n), width, session.marks), cursor=session.index
         )
         order = "" if session.sort is Sort.TRACES else f"by {session.sort.value}   "
-        queue.border_subtitle = f"{order}{session.count:,}"
+        queue.frame(note=f"{order}{session.count:,}")
 
     def _draw_panes(self) -> None:
         view = self.view
@@ -165,7 +162,7 @@ class ReviewScreen(AppScreen):
         funnel.show(funnel_lines(view, funnel.room, gold=self.gold_id, list_name=self.list_name), keep=True)
         self._rows = hit_rows(view, self.list_name)
         hits.show([row.text for row in self._rows], cursor=first_of_interest(self._rows, self.chunk_id), keep=True)
-        hits.border_title = "Hits" if self.list_name is None else f"Hits: {list_label(self.list_name)}"
+        hits.frame("Hits" if self.list_name is None else f"Hits: {list_label(self.list_name)}")
         self._draw_chunk()
         answer.show(answer_lines(view, answer.room), keep=True)
         diagnosis = self.pane("diagnosis")
@@ -176,7 +173,7 @@ class ReviewScreen(AppScreen):
         if self.view is None:
             return
         chunk.show(chunk_lines(self.view, self.chunk_id, chunk.room, wrapped=self.wrapped))
-        chunk.border_title = "Chunk" if self.chunk_id is None else f"Chunk {for_terminal(self.chunk_id, 24)}"
+        chunk.frame("Chunk" if self.chunk_id is None else f"Chunk {for_terminal(self.chunk_id, 24)}")
 
     # --- moving -------------------------------------------------------------------------------------------------------
 
