@@ -62,7 +62,7 @@ class Review(Concluded):
 
 
 class ReviewAgreement(Concluded):
-    """How far the diagnosis and the person who reviewed it agree, each verdict against the diagnosis it was given on."""
+    """How far diagnosis and person agree, each verdict against the diagnosis that it was given on."""
 
     rate: Statistic
     """Of those with agree or disagree, the share with agree; its interval is Wilson's."""

@@ -30,8 +30,9 @@ from ragaudit.report.figures import (
     without_stage,
 )
 from ragaudit.report.findings_text import by_weight
-from ragaudit.report.funnel import funnel, ranks, standing, unlogged
+from ragaudit.report.funnel import ranks
 from ragaudit.report.judged import judge_sentences, state_rows
+from ragaudit.report.query_page import query_page
 from ragaudit.report.templating import MAX_IDS, OWN, markdown_environment
 
 TEMPLATE = "report.md.jinja"
@@ -201,28 +202,10 @@ def _stage(diagnosis: Diagnosis) -> str:
 
 
 def _worked(result: QueryResult, causes: Mapping[str, CauseInfo], with_text: bool) -> dict[str, Any]:
-    diagnosis = result.diagnosis
-    return {
-        "query_id": diagnosis.query_id,
+    page = query_page(result, causes, {})
+    return page | {
         "text": result.query_text if with_text else "",
-        "standing": standing(diagnosis.outcome, diagnosis.stage),
-        "evidence": diagnosis.evidence,
-        "gold": [
-            {
-                "id": gold.id,
-                "standing": standing(gold.outcome, gold.stage),
-                "journey": " ".join(funnel(gold.journey)),
-                "unlogged": ", ".join(unlogged(gold.journey)),
-            }
-            for gold in diagnosis.gold
-        ],
-        "causes": [
-            {"name": name.replace("_", " "), "summary": causes[name].summary, "remedy": causes[name].remedy}
-            for name in diagnosis.causes
-            if name in causes
-        ],
-        "log": diagnosis.log,
-        "command": f"ragaudit show RUN.audit {diagnosis.query_id}",
+        "command": f"ragaudit show RUN.audit {result.diagnosis.query_id}",
     }
 
 

@@ -31,6 +31,12 @@ def effect(experiment: Experiment) -> str:
     return f"answers {experiment.of}, needs a run{most}"
 
 
+def proposal(experiment: Experiment) -> str:
+    """`rerank.top_n: 8 -> 12, keeps 29 of 41, loses 2 (replayed)`; not cleaned."""
+    values = "" if experiment.after is None else f": {experiment.before} -> {experiment.after}"
+    return f"{experiment.variable}{values}, {effect(experiment)}"
+
+
 def _first(experiment: Experiment, width: int) -> Iterator[str]:
     yield from wrap(f"{for_terminal(experiment.variable)}{_values(experiment)}", width, first="  > ", rest="    ")
     for label, text in (
