@@ -12,12 +12,14 @@ from textual.content import Content
 from textual.markup import escape
 from textual.screen import Screen
 
+from ragaudit.config import TuiSettings
 from ragaudit.report.as_json import query_row
 from ragaudit.report.clean import for_terminal
 from ragaudit.store.filters import containing
 from ragaudit.tui.clipboard import copy
 from ragaudit.tui.keys import EVERYWHERE, REVIEW, Key, bindings
 from ragaudit.tui.panes import Pane
+from ragaudit.tui.preferences import ANSI, checked_keymap, checked_theme
 from ragaudit.tui.screens.base import AppScreen
 from ragaudit.tui.screens.dialogs import FilterDialog, FindDialog, HelpDialog, about_help
 from ragaudit.tui.screens.overview import OverviewScreen
@@ -69,14 +71,16 @@ class ReviewApp(App[int]):
         theme: str = DARK.name,
         keymap: Mapping[str, str] | None = None,
         first: str = "review",
+        no_color: bool = False,
     ) -> None:
         """The session stays the caller's to close.
 
         Args:
             session: The open audit.
-            theme: Name of a theme, ours or one of Textual's.
-            keymap: Id of a key (`review.agree`) -> the keys that take its place.
+            theme: Name of a theme, ours or one of Textual's, as `checked_theme` gives it.
+            keymap: Id of a key (`review.agree`) -> the keys that take its place, as `checked_keymap` gives it.
             first: The screen to start on.
+            no_color: Offer no theme that cannot be read without colour.
         """
         super().__init__()
         self.session = session
@@ -84,7 +88,9 @@ class ReviewApp(App[int]):
         self._first = first
         for ours in THEMES:
             self.register_theme(ours)
-        self.theme = theme if theme in self.available_themes else DARK.name
+        for unreadable in ANSI if no_color else ():
+            self.unregister_theme(unreadable)
+        self.theme = theme
 
     def on_mount(self) -> None:
         """Show the first screen; look at the file now and then."""
@@ -185,7 +191,26 @@ class ReviewApp(App[int]):
             self.main_screen.redraw()
 
 
-def run(path: Path, *, query_id: str | None, filter_text: str | None, theme: str, keymap: Mapping[str, str]) -> int:
-    """Open an audit in the app, and return the exit code."""
+def run(
+    path: Path,
+    *,
+    query_id: str | None = None,
+    filter_text: str | None = None,
+    settings: TuiSettings,
+    place: str,
+    no_color: bool,
+) -> int:
+    """Open an audit in the app, and return the exit code.
+
+    Args:
+        path: The audit file.
+        query_id: Start on this query.
+        filter_text: Start with this filter.
+        settings: Theme and keys.
+        place: Where they were said, for a message about them.
+        no_color: NO_COLOR is set.
+    """
+    theme = checked_theme(settings.theme, place, no_color=no_color)
+    keymap = checked_keymap(settings.keymap, place)
     with Session.open(path, query_id=query_id, filter_text=filter_text) as session:
-        return ReviewApp(session, theme=theme, keymap=keymap).run() or 0
+        return ReviewApp(session, theme=theme, keymap=keymap, no_color=no_color).run() or 0
