@@ -61,7 +61,7 @@ def qrels_lines(query_id: str, graded: dict[str, float]) -> Iterator[str | None]
 
 
 def _writable(name: str) -> bool:
-    """Reads back as it is: no tab or line end in it, nothing at its ends that a reader strips, and UTF-8 can hold it."""
+    """Reads back as it is: no tab or line end in it, nothing at its ends that a reader strips, no half surrogate."""
     if not name or name != name.strip() or any(c in name for c in "\t\r\n") or name.startswith("\ufeff"):
         return False
     return not any("\ud800" <= c <= "\udfff" for c in name)

@@ -5,23 +5,28 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
+from textual import work
 from textual.app import App, SystemCommand
 from textual.binding import BindingType
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 from textual.markup import escape
 from textual.screen import Screen
+from textual.worker import get_current_worker
 
 from ragaudit.config import TuiSettings
+from ragaudit.errors import RagauditError
 from ragaudit.report.as_json import query_row
 from ragaudit.report.clean import for_terminal
 from ragaudit.store.filters import containing
 from ragaudit.tui.clipboard import copy
+from ragaudit.tui.exporting import ExportRequest, Stopped, write
 from ragaudit.tui.keys import EVERYWHERE, REVIEW, Key, bindings
 from ragaudit.tui.panes import Pane
 from ragaudit.tui.preferences import ANSI, checked_keymap, checked_theme
 from ragaudit.tui.screens.base import AppScreen
 from ragaudit.tui.screens.dialogs import FilterDialog, FindDialog, HelpDialog, about_help
+from ragaudit.tui.screens.export import ExportDialog
 from ragaudit.tui.screens.overview import OverviewScreen
 from ragaudit.tui.screens.review import ReviewScreen
 from ragaudit.tui.session import Session
@@ -29,6 +34,9 @@ from ragaudit.tui.theme import DARK, THEMES
 
 LOOK_SECONDS = 1.0
 """How often the file is asked whether another terminal wrote to it."""
+
+EXPORT = "export"
+EXPORT_SAYS_EVERY = 1_000
 
 
 class QueryCommands(Provider):
@@ -136,6 +144,37 @@ class ReviewApp(App[int]):
             self.action_show_screen("review")
             self.say(f"{self.session.count:,} match")
         self._redraw()
+
+    def action_export(self) -> None:
+        """Write queries to a file."""
+        if any(worker.group == EXPORT and worker.is_running for worker in self.workers):
+            self.say("an export is still being written: wait for it")
+            return
+        self.push_screen(ExportDialog(self.session), self._export)
+
+    def _export(self, wanted: ExportRequest | None) -> None:
+        if wanted is not None:
+            self.say(f"writing {wanted.path}")
+            self._write(wanted)
+
+    @work(thread=True, group=EXPORT)
+    def _write(self, wanted: ExportRequest) -> None:
+        """Beside the screen: 100,000 queries take a while."""
+        worker = get_current_worker()
+
+        def progress(n: int) -> None:
+            if worker.is_cancelled:
+                raise Stopped
+            if n % EXPORT_SAYS_EVERY == 0:
+                self.call_from_thread(self.say, f"writing {wanted.path}: {n:,} queries so far")
+
+        try:
+            said, trouble = write(self.session.reader.path, wanted, progress), False
+        except RagauditError as error:
+            said, trouble = str(error), True
+        except Stopped:
+            return
+        self.call_from_thread(self.say, said, trouble=trouble)
 
     def action_copy(self) -> None:
         """The selected text, else the id."""

@@ -76,13 +76,18 @@ def command(
         _plain(streams, audit, query_id, filter_text)
     elif serve:
         _serve(streams, audit, query_id, filter_text, theme, config, port)
-    elif in_browser or (sys.stdin.isatty() and sys.stdout.isatty()):
-        ctx.exit(opened(audit, query_id, filter_text, theme=theme, config=config))
+    elif in_browser or at_a_terminal():
+        ctx.exit(run_app(audit, query_id, filter_text, theme=theme, config=config))
     else:
         _once(streams, audit, query_id, filter_text)
 
 
-def opened(
+def at_a_terminal() -> bool:
+    """Is there a person who can use the app?"""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def run_app(
     audit: Path,
     query_id: str | None = None,
     filter_text: str | None = None,
