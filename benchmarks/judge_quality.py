@@ -100,6 +100,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", default="openai/qwen2.5-coder-1.5b")
     parser.add_argument("--api-base", default="http://127.0.0.1:8091/v1")
     parser.add_argument("--cache", default="", help="folder that keeps the replies")
+    parser.add_argument("--p-cut", type=float, help="supported from this P(supported) on; default: the model's word")
 
 
 def judged(items: Sequence[Item], arguments: argparse.Namespace) -> "list[Judgement]":
@@ -116,6 +117,7 @@ def judged(items: Sequence[Item], arguments: argparse.Namespace) -> "list[Judgem
         cache=arguments.cache,
         mode="per_claim",
         logprobs=True,
+        p_cut=arguments.p_cut,
         parameters={"seed": 1},
         concurrency=1,
         call_timeout=600,

@@ -32,9 +32,8 @@ def effect(experiment: Experiment) -> str:
 
 
 def proposal(experiment: Experiment) -> str:
-    """`rerank.top_n: 8 -> 12, keeps 29 of 41, loses 2 (replayed)`; not cleaned."""
-    values = "" if experiment.after is None else f": {experiment.before} -> {_shown(experiment.after)}"
-    return f"{experiment.variable}{values}, {effect(experiment)}"
+    """`rerank.top_n: 8 -> 12, keeps 29 of 41, loses 2 (replayed)`."""
+    return f"{for_terminal(experiment.variable)}{_values(experiment)}, {effect(experiment)}"
 
 
 def _first(experiment: Experiment, width: int) -> Iterator[str]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from ragaudit.diagnosis.registry import CauseInfo
 from ragaudit.model.diagnosis import Diagnosis, Outcome, Severity
-from ragaudit.model.experiment import Experiment
+from ragaudit.model.experiment import Basis, Experiment
 from ragaudit.model.review import Review, ReviewVerdict
 from ragaudit.report.clean import for_terminal
 from ragaudit.report.diagnosis_text import MARKS
@@ -79,7 +79,7 @@ def _change(view: QueryView, causes: Mapping[str, CauseInfo], width: int) -> lis
 
 def next_lines(experiment: Experiment, width: int) -> list[Line]:
     """The next experiment in a line or two."""
-    change = "" if experiment.after is None else f": {experiment.before} -> {experiment.after}"
+    change = "" if experiment.basis is Basis.NEEDS_A_RUN else f": {experiment.before} -> {experiment.after or 'off'}"
     text = f"NEXT {experiment.variable}{change}   {effect(experiment)}"
     return flowed(text, width, Role.STRONG, first="> ")
 

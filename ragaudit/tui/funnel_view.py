@@ -10,7 +10,7 @@ from ragaudit.tui.query_view import QueryView
 
 STAGE_CELLS = 16
 KEPT_CELLS = 6
-GOLD_CELLS = 12
+GOLD_CELLS = 15
 SHARP = 10
 """A fall by this many ranks is marked."""
 
@@ -70,7 +70,7 @@ def _corpus(view: QueryView, golds: Sequence[str]) -> Line:
         states = [steps.get(checkpoint, State.UNOBSERVED) for checkpoint in CORPUS]
         absent = [c.value for c, state in zip(CORPUS, states, strict=True) if state is State.ABSENT]
         if absent:
-            cells.append((f"no {absent[0]}"[:GOLD_CELLS], Role.LOST))
+            cells.append((f"not {absent[0]}", Role.LOST))
         else:
             cells.append(("yes", Role.PLAIN) if State.PRESENT in states else ("?", Role.UNSCORED))
     return _cells("corpus", "", cells, pointed=False)

@@ -10,6 +10,8 @@ from ragaudit.tui.lines import Line, Role, line
 from ragaudit.tui.query_view import PACKED, QueryView
 
 SNIPPET_CELLS = 200
+ROOMY = 60
+"""From this many cells on the score has a column, and ids are longer."""
 
 
 @dataclass(frozen=True)
@@ -20,15 +22,16 @@ class HitRow:
     chunk_id: str | None = None
 
 
-def hit_rows(view: QueryView, list_name: str | None) -> list[HitRow]:
+def hit_rows(view: QueryView, list_name: str | None, width: int) -> list[HitRow]:
     """The hits of a list, best first; for the packed context also what stood below the cut."""
     if list_name is None or list_name not in view.lists:
         return [HitRow(line(("No list of hits was logged for this query.", Role.UNSCORED)))]
     hits = view.lists[list_name]
     before = _before(view, list_name)
     ranks = {hit.id: n for n, hit in enumerate(view.lists[before], 1)} if before else {}
-    rows = [HitRow(line((_columns("rk", "was", "score", "chunk", ""), Role.DIM)))]
-    rows += [_hit(view, n, hit.id, hit.value, ranks.get(hit.id)) for n, hit in enumerate(hits, 1)]
+    roomy = width >= ROOMY
+    rows = [HitRow(line((_columns("rk", "was", "score", "chunk", "", roomy), Role.DIM)))]
+    rows += [_hit(view, n, hit.id, hit.value, ranks.get(hit.id), roomy) for n, hit in enumerate(hits, 1)]
     if not hits:
         rows.append(HitRow(line(("  (empty: this step ran and returned nothing)", Role.UNSCORED))))
     held = {hit.id for hit in hits}
@@ -36,7 +39,7 @@ def hit_rows(view: QueryView, list_name: str | None) -> list[HitRow]:
     if gone:
         where = f"not in {list_label(list_name)}" if list_name != PACKED else f"cut: not in the packed {len(hits)}"
         rows.append(HitRow(line((f"-- {where} ".ljust(46, "-"), Role.LOST))))
-        rows += [_hit(view, None, i, None, ranks.get(i)) for i in gone]
+        rows += [_hit(view, None, i, None, ranks.get(i), roomy) for i in gone]
     return rows
 
 
@@ -58,7 +61,7 @@ def _before(view: QueryView, list_name: str) -> str | None:
     return names[place - 1] if place else (arms[0] if len(arms) == 1 else None)
 
 
-def _hit(view: QueryView, rank: int | None, chunk_id: str, score: float | None, was: int | None) -> HitRow:
+def _hit(view: QueryView, rank: int | None, chunk_id: str, score: float | None, was: int | None, roomy: bool) -> HitRow:
     gold = view.gold(chunk_id)
     leaked = chunk_id in view.diagnosis.leaks
     mark = "!!" if leaked else (f"G{gold.grade:g}" if gold is not None and gold.grade != 1 else "G" if gold else "")
@@ -66,13 +69,19 @@ def _hit(view: QueryView, rank: int | None, chunk_id: str, score: float | None, 
     shown = view.texts.chunk(chunk_id)
     snippet = for_terminal(shown.text or "", SNIPPET_CELLS) if shown.text else f"({shown.why})"
     columns = _columns(
-        "-" if rank is None else str(rank), "" if was is None else str(was), _score(score), for_terminal(chunk_id), mark
+        "-" if rank is None else str(rank),
+        "" if was is None else str(was),
+        _score(score),
+        for_terminal(chunk_id),
+        mark,
+        roomy,
     )
     return HitRow(line((columns, role), (snippet, Role.DIM if shown.text is None else Role.PLAIN)), chunk_id)
 
 
-def _columns(rank: str, was: str, score: str, chunk: str, mark: str) -> str:
-    return f"{rank:>3} {was:>4}  {pad(score, 8)} {pad(chunk, 20)} {pad(mark, 3)} "
+def _columns(rank: str, was: str, score: str, chunk: str, mark: str, roomy: bool) -> str:
+    middle = f"{pad(score, 8)} {pad(chunk, 20)}" if roomy else pad(chunk, 14)
+    return f"{rank:>3} {was:>4}  {middle} {pad(mark, 3)} "
 
 
 def _score(score: float | None) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ragaudit.model.diagnosis import Outcome
-from ragaudit.model.experiment import Experiment
+from ragaudit.model.experiment import Basis, Experiment
 from ragaudit.model.result import Summary
 from ragaudit.report.clean import for_terminal
 from ragaudit.report.figures import LABELS, bar, in_order, interval, losses, number, queries, share
@@ -73,7 +73,7 @@ def experiment_rows(experiments: tuple[Experiment, ...], width: int, tried: Mapp
     """The proposals, best first, each with what it would do and whether it was tried."""
     rows = []
     for n, experiment in enumerate(experiments, 1):
-        change = "" if experiment.after is None else f" {experiment.before} -> {experiment.after}"
+        change = "" if experiment.basis is Basis.NEEDS_A_RUN else f" {experiment.before} -> {experiment.after or 'off'}"
         name = for_terminal(f"{experiment.variable.removeprefix('pipeline.')}{change}")
         state = tried.get(experiment.variable, "")
         left = f"{n:>2} {pad(name, max(min(width - 44, 44), 20))} "

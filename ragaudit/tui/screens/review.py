@@ -160,7 +160,7 @@ class ReviewScreen(AppScreen):
             return
         funnel, hits, answer = self.pane("funnel"), self.pane("hits"), self.pane("answer")
         funnel.show(funnel_lines(view, funnel.room, gold=self.gold_id, list_name=self.list_name), keep=True)
-        self._rows = hit_rows(view, self.list_name)
+        self._rows = hit_rows(view, self.list_name, hits.room)
         hits.show([row.text for row in self._rows], cursor=first_of_interest(self._rows, self.chunk_id), keep=True)
         hits.frame("Hits" if self.list_name is None else f"Hits: {list_label(self.list_name)}")
         self._draw_chunk()
