@@ -12,7 +12,7 @@ def review_facts(review: Review, diagnosis: Diagnosis) -> list[tuple[str, str]]:
     """What was said beside the verdict, as pairs of a word and a text that is not cleaned."""
     said = []
     if review.stage is not None:
-        said.append(("stage", "none: nothing was lost" if review.stage is Stage.NONE else review.stage.label))
+        said.append(("stage", "none, nothing was lost" if review.stage is Stage.NONE else review.stage.label))
     if review.gold is not None:
         said.append(("gold", " ".join(review.gold) or "(none)"))
     if review.tags:

@@ -207,8 +207,8 @@ def _serve(
     Session.open(audit, query_id=query_id, filter_text=filter_text).close()  # what is wrong is said here, once
     from ragaudit.tui.serve import serve
 
-    given = {"--query": query_id, "--filter": filter_text, "--theme": theme, "--config": config and str(config)}
-    options = [word for name, value in given.items() if value is not None for word in (name, value)]
+    given = {"--query": query_id, "--filter": filter_text, "--theme": theme, "--config": config}
+    options = [word for name, value in given.items() if value is not None for word in (name, str(value))]
     serve([str(audit), *options], port=port, say=streams.say)
 
 

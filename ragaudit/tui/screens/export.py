@@ -114,7 +114,7 @@ class ExportDialog(Dialog[ExportRequest]):
 
     @on(RadioSet.Changed, "#as")
     def _form_chosen(self, event: RadioSet.Changed) -> None:
-        self._offer(ExportFormat(event.pressed.name))
+        self._offer(ExportFormat(event.pressed.name or self._form))
 
     @on(Input.Changed)
     def _renamed(self) -> None:
