@@ -55,7 +55,7 @@ def qrels_lines(query_id: str, graded: dict[str, float]) -> Iterator[str | None]
     """`query 0 id grade`, tabs between, so that ids may hold spaces; None in place of an id that no line can hold."""
     for gold_id, grade in graded.items():
         if _writable(query_id) and _writable(gold_id):
-            yield f"{query_id}\t0\t{gold_id}\t{grade:g}"
+            yield f"{query_id}\t0\t{gold_id}\t{int(grade) if grade.is_integer() else grade!r}"
         else:
             yield None
 

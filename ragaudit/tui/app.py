@@ -30,7 +30,7 @@ from ragaudit.tui.screens.export import ExportDialog
 from ragaudit.tui.screens.overview import OverviewScreen
 from ragaudit.tui.screens.review import ReviewScreen
 from ragaudit.tui.session import Session
-from ragaudit.tui.theme import DARK, THEMES
+from ragaudit.tui.theme import DARK, LIGHT, THEMES
 
 LOOK_SECONDS = 1.0
 """How often the file is asked whether another terminal wrote to it."""
@@ -99,6 +99,10 @@ class ReviewApp(App[int]):
         for unreadable in ANSI if no_color else ():
             self.unregister_theme(unreadable)
         self.theme = theme
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        """Our own hues, for the themes that do not name them: all of Textual's."""
+        return dict((DARK if self.current_theme.dark else LIGHT).variables)
 
     def on_mount(self) -> None:
         """Show the first screen; look at the file now and then."""
