@@ -105,7 +105,7 @@ def test_the_app_listens_to_the_key_that_took_the_place_and_the_help_shows_it(tm
         await pilot.press("A")
         assert app.session.reviewed == 1
         await pilot.press("question_mark")
-        assert "\n  A          Agree with the diagnosis, and go on\n" in pane(app, "help").text()
+        assert "\n  A         Agree with the diagnosis, and go on\n" in pane(app, "help").text()
 
     drive(audit, NARROW, steps)
     with Reviews.open(audit) as reviews:
