@@ -67,7 +67,7 @@ class ReviewApp(App[int]):
     """`ragaudit review`."""
 
     TITLE = "ragaudit"
-    CSS_PATH = "app.tcss"
+    CSS_PATH = Path(__file__).with_name("app.tcss")
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(EVERYWHERE)]
     COMMANDS = App.COMMANDS | {QueryCommands}
     ENABLE_COMMAND_PALETTE = True

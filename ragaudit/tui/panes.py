@@ -1,6 +1,7 @@
 """The one widget that shows outside text: a virtual list of lines, of which only those on the screen are made."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -13,6 +14,7 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
+from textual.theme import Theme
 
 from ragaudit.report.clean import for_terminal
 from ragaudit.tui.lines import Line, Role, as_text, width_of
@@ -20,14 +22,14 @@ from ragaudit.tui.lines import Line, Role, as_text, width_of
 RowSource = Callable[[int, int], Line]
 """(index from 0, width in cells) -> the line."""
 
+CURSOR, FOCUSED = "cursor", "focused cursor"
+
 
 class Pane(ScrollView, can_focus=True):
     """Lines in a frame. With a cursor it is a list: moving and choosing are told to the screen.
 
     Every character that reaches the terminal goes through `_strip`, which is the app's one door for outside text.
     """
-
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"pane--{role}" for role in Role} | {"pane--cursor"}
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("j,down", "step(1)", "Down", show=False, id="pane.down"),
@@ -198,24 +200,57 @@ class Pane(ScrollView, can_focus=True):
         style = self.rich_style
         if index >= self.count:
             return Strip.blank(width, style)
-        pointed = self.has_cursor and index == self.cursor
-        if pointed:
-            style += self.get_component_rich_style("pane--cursor", partial=not self.has_focus)
-        segments = [
-            Segment(
-                piece.text,
-                style
-                if piece.role is Role.PLAIN
-                else style + self.get_component_rich_style(f"pane--{piece.role}", partial=True),
-            )
-            for piece in self._clean(index)
-        ]
-        strip = Strip(segments)
+        roles = role_styles(self.app.current_theme)
+        if self.has_cursor and index == self.cursor:
+            style += roles[FOCUSED if self.has_focus else CURSOR]
+        strip = Strip([Segment(piece.text, style + roles[piece.role]) for piece in self._clean(index)])
         selected = self.text_selection
         span = selected.get_span(index) if selected is not None else None
         if span is not None:
             strip = _with_selection(strip, span, self.screen.get_component_rich_style("screen--selection"))
         return strip.crop_extend(scroll_x, scroll_x + width, style)
+
+
+def role_styles(theme: Theme) -> Mapping[str, Style]:
+    """How each role, the cursor and the focused cursor look under a theme."""
+    said = theme.variables
+    return _styles(
+        said.get("lost") or theme.error or theme.primary,
+        said.get("kept") or theme.primary,  # not the theme's success: that is a green, beside a red
+        said.get("unscored") or theme.warning or theme.primary,
+        said.get("dimmed"),
+        said.get("cursor") or theme.panel,
+        theme.panel,
+    )
+
+
+@cache
+def _styles(
+    lost: str, kept: str, unscored: str, dimmed: str | None, focused: str | None, cursor: str | None
+) -> Mapping[str, Style]:
+    dim = Style(dim=True) if dimmed is None else Style(color=dimmed)
+    return {
+        Role.PLAIN: Style(),
+        Role.DIM: dim,
+        Role.STRONG: Style(bold=True),
+        Role.HEAD: dim + Style(bold=True),
+        Role.LOST: Style(color=_colour(lost), bold=True),
+        Role.KEPT: Style(color=_colour(kept)),
+        Role.UNSCORED: Style(color=_colour(unscored)),
+        Role.GOLD: Style(bold=True, underline=True),
+        Role.LEAK: Style(color=_colour(lost), bold=True, reverse=True),
+        CURSOR: _row(cursor),
+        FOCUSED: _row(focused) + Style(bold=True),
+    }
+
+
+def _row(colour: str | None) -> Style:
+    return Style(reverse=True) if colour is None or colour.startswith("ansi_") else Style(bgcolor=colour)
+
+
+def _colour(name: str) -> str:
+    """As Rich calls it: the terminal's own colours have a prefix in Textual."""
+    return name.removeprefix("ansi_")
 
 
 def in_frame(text: str) -> Content | None:

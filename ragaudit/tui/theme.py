@@ -20,6 +20,7 @@ DARK = Theme(
         "kept": "#7CC7F2",
         "unscored": "#F0B429",
         "dimmed": "#9AA7B1",
+        "cursor": "#244A61",
         "footer-key-foreground": "#7CC7F2",
     },
 )
@@ -41,6 +42,7 @@ LIGHT = Theme(
         "kept": "#005A8E",
         "unscored": "#6B4700",
         "dimmed": "#4A5A66",
+        "cursor": "#BFDDF0",
         "footer-key-foreground": "#005A8E",
     },
 )

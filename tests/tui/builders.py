@@ -11,11 +11,19 @@ from ragaudit.store import AuditWriter
 Rows = list[tuple[QueryResult, Trace]]
 
 
-def step(checkpoint, state, rank=None, list_name=None):
+def step(checkpoint: str, state: str, rank: int | None = None, list_name: str | None = None) -> Step:
     return Step(checkpoint=Checkpoint(checkpoint), state=State(state), rank=rank, list=list_name)
 
 
-def lost_at_pack(query_id="q1", *, text="refund window?", gold_id="c9", span="30 days", leaks=(), eligible=None):
+def lost_at_pack(
+    query_id: str = "q1",
+    *,
+    text: str = "refund window?",
+    gold_id: str = "c9",
+    span: str = "30 days",
+    leaks: tuple[str, ...] = (),
+    eligible: bool | None = None,
+) -> tuple[QueryResult, Trace]:
     """A query whose gold chunk is 3rd in the arm, 2nd after fusion and not in the packed two."""
     journey = (
         step("registered", "present"),
@@ -33,7 +41,7 @@ def lost_at_pack(query_id="q1", *, text="refund window?", gold_id="c9", span="30
         causes=("top_n_cut",),
         evidence=(f"{gold_id}: rank 2 in fused, not in the final 2",),
         gold=(gold,),
-        leaks=tuple(leaks),
+        leaks=leaks,
         severity=Severity.LEAK if leaks else Severity.NORMAL,
         final_context_ids=("c1", "c4"),
     )
@@ -52,14 +60,14 @@ def lost_at_pack(query_id="q1", *, text="refund window?", gold_id="c9", span="30
     return QueryResult(diagnosis=diagnosis, query_text=text, k_final=2, metrics={"recall@k": 0.0}), trace
 
 
-def passed(query_id="q2", text="gift cards?"):
+def passed(query_id: str = "q2", text: str = "gift cards?") -> tuple[QueryResult, Trace]:
     diagnosis = Diagnosis(query_id=query_id, outcome=Outcome.PASS, final_context_ids=())
     return QueryResult(diagnosis=diagnosis, query_text=text, k_final=2, metrics={"recall@k": 1.0}), Trace(
         query_id=query_id, query_text=text, k_final=2
     )
 
 
-def bare(query_id="q3", text="?"):
+def bare(query_id: str = "q3", text: str = "?") -> tuple[QueryResult, Trace]:
     """Nothing was logged but the query: no gold, no arms, no text, no answer."""
     diagnosis = Diagnosis(
         query_id=query_id, outcome=Outcome.UNDETERMINED, stage=Stage.UNDETERMINED, could_be=(Stage.FUSE, Stage.RERANK)

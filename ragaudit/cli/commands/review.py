@@ -2,17 +2,20 @@
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
 from ragaudit.cli.bundle_options import PATH, quiet_option
 from ragaudit.cli.streams import Streams
-from ragaudit.config import TuiSettings, load_settings
-from ragaudit.diagnosis import causes as registered  # noqa: F401 - importing it registers every cause
-from ragaudit.diagnosis.registry import CAUSES, STAGE_NOTES
+from ragaudit.tui.first_look import first_look
+
+if TYPE_CHECKING:  # none of these is loaded before the first query is on the screen
+    from ragaudit.config import TuiSettings
+    from ragaudit.diagnosis.registry import CauseInfo
+    from ragaudit.model.diagnosis import Stage
 
 FORMATS = ("markdown", "html", "jsonl", "qrels", "labels")
 PORT = 8000
@@ -96,21 +99,32 @@ def run_app(
     config: Path | None = None,
 ) -> int:
     """Run the app until it is left; its exit code."""
-    settings, place = _settings(theme, config)
-    from ragaudit.tui.app import run
+    with first_look(audit, query_id, sys.stdout):
+        settings, place = _settings(theme, config)
+        from ragaudit.tui.app import run
 
-    no_color = bool(os.environ.get("NO_COLOR"))
-    return run(audit, query_id=query_id, filter_text=filter_text, settings=settings, place=place, no_color=no_color)
+        no_color = bool(os.environ.get("NO_COLOR"))
+        return run(audit, query_id=query_id, filter_text=filter_text, settings=settings, place=place, no_color=no_color)
 
 
-def _settings(theme: str | None, config: Path | None) -> tuple[TuiSettings, str]:
+def _settings(theme: str | None, config: Path | None) -> "tuple[TuiSettings, str]":
     """The `[tui]` table, with the theme of the command line over it, and where it was said."""
+    from ragaudit.config import load_settings
+
     here = Path("ragaudit.toml")
     path = config if config is not None else here if here.is_file() else None
     settings = load_settings(path, env=os.environ, flags={}).tui
     if theme is not None:
         settings = settings.model_copy(update={"theme": theme})
     return settings, "--theme" if theme is not None else str(path)
+
+
+def _registered() -> "tuple[Mapping[str, CauseInfo], Mapping[Stage, str]]":
+    """The causes and what the stages mean."""
+    from ragaudit.diagnosis import causes as registered  # noqa: F401 - importing it registers every cause
+    from ragaudit.diagnosis.registry import CAUSES, STAGE_NOTES
+
+    return CAUSES, STAGE_NOTES
 
 
 def _agreement(streams: Streams, audit: Path, *, as_json: bool) -> None:
@@ -157,7 +171,7 @@ def _export(
             raise click.UsageError(f"{audit}: no query {query_id!r} there.")
 
         def write(out: TextIO) -> Written:
-            return export(out, reader, wanted, selection, CAUSES, STAGE_NOTES, reviews=reviews, with_text=with_text)
+            return export(out, reader, wanted, selection, *_registered(), reviews=reviews, with_text=with_text)
 
         if to_stdout:
             write(streams.out)
@@ -181,7 +195,7 @@ def _plain(streams: Streams, audit: Path, query_id: str | None, filter_text: str
             streams.say(
                 "1 agree, 2 disagree, 3 gold wrong, 4 unsure, n next, ? help, q end. Each line ends with enter."
             )
-        talk = Conversation(session, CAUSES, STAGE_NOTES, say)
+        talk = Conversation(session, *_registered(), say)
         talk.run(_lines(sys.stdin), forgiving=sys.stdin.isatty())
 
 
@@ -218,7 +232,7 @@ def _once(streams: Streams, audit: Path, query_id: str | None, filter_text: str 
     from ragaudit.tui.session import Session
 
     with Session.open(audit, query_id=query_id, filter_text=filter_text) as session:
-        Conversation(session, CAUSES, STAGE_NOTES, lambda text: streams.data(f"{text}\n")).show()
+        Conversation(session, *_registered(), lambda text: streams.data(f"{text}\n")).show()
     streams.say(
         f"No terminal here, so the app was not started. ragaudit review {audit} --plain steps through the queries; "
         f"ragaudit report {audit} writes the report."

@@ -128,10 +128,10 @@ class ReviewScreen(AppScreen):
         session = self.session
         place = f"{session.index + 1:,} of {session.count:,}" if session.count else "0 of 0"
         said = [f"{for_terminal(self.view.query_id, 24) if self.view is not None else '-'} [{place}]"]
-        said.append(for_terminal(session.filter.text, 40) or "all queries")
         said.append(f"{session.reviewed:,} reviewed")
         if session.marks:
             said.append(f"{len(session.marks):,} marked")
+        said.append(for_terminal(session.filter.text, 60) or "all queries")
         panes = " ".join(f"[{TITLES[p][0]}]" if p == self.pane_shown else TITLES[p][0] for p in PANES[:-1])
         self.draw_top("   ".join(said), narrow=panes)
         query, stands = self.query_one("#query", Pane), self.query_one("#standing", Pane)
