@@ -47,7 +47,7 @@ class OverviewScreen(AppScreen):
         self._choices["losses"] = loss_rows(summary, losses.room)
         self._choices["next"] = experiment_rows(summary.experiments, following.room, {})
         losses.show([choice.text for choice in self._choices["losses"]], cursor=losses.cursor, keep=True)
-        scores.show([*score_lines(summary, scores.room), *self._agreement(scores.room)], keep=True)
+        scores.show(score_lines(summary, scores.room, self._agreement(scores.room)), keep=True)
         following.show([choice.text for choice in self._choices["next"]], cursor=following.cursor, keep=True)
         losses.frame(note="enter: review these")
         following.frame(note="enter: the queries it answers")
