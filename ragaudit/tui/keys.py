@@ -58,7 +58,7 @@ REVIEW = (
     Key("review.mark_all", "M", "mark_all", "mark all", "Mark every query of the queue, again to take the marks off"),
     Key("review.sort", "s", "sort", "sort", "Next order of the queue: traces, stage, cause, id"),
     Key("review.wrap", "w", "wrap", "wrap", "Wrap the chunk's lines or not"),
-    Key("review.back", "escape", "back", "back", "Leave the zoom, or clear the filter"),
+    Key("review.back", "escape", "back", "back", "Leave the zoom, or show all queries"),
 )
 
 OVERVIEW = (
