@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import work
 from textual.app import App, SystemCommand
@@ -15,22 +15,24 @@ from textual.screen import Screen
 from textual.worker import get_current_worker
 
 from ragaudit.config import TuiSettings
+from ragaudit.diagnosis import causes as registered  # noqa: F401 - importing it registers every cause
 from ragaudit.errors import RagauditError
 from ragaudit.report.as_json import query_row
 from ragaudit.report.clean import for_terminal
 from ragaudit.store.filters import containing
 from ragaudit.tui.clipboard import copy
-from ragaudit.tui.exporting import ExportRequest, Stopped, write
 from ragaudit.tui.keys import EVERYWHERE, REVIEW, Key, bindings
 from ragaudit.tui.panes import Pane
 from ragaudit.tui.preferences import ANSI, checked_keymap, checked_theme
 from ragaudit.tui.screens.base import AppScreen
 from ragaudit.tui.screens.dialogs import FilterDialog, FindDialog, HelpDialog, about_help
-from ragaudit.tui.screens.export import ExportDialog
 from ragaudit.tui.screens.overview import OverviewScreen
 from ragaudit.tui.screens.review import ReviewScreen
 from ragaudit.tui.session import Session
 from ragaudit.tui.theme import DARK, LIGHT, THEMES
+
+if TYPE_CHECKING:
+    from ragaudit.tui.exporting import ExportRequest
 
 LOOK_SECONDS = 1.0
 """How often the file is asked whether another terminal wrote to it."""
@@ -154,16 +156,20 @@ class ReviewApp(App[int]):
         if any(worker.group == EXPORT and worker.is_running for worker in self.workers):
             self.say("an export is still being written: wait for it")
             return
+        from ragaudit.tui.screens.export import ExportDialog  # not needed to open the app
+
         self.push_screen(ExportDialog(self.session), self._export)
 
-    def _export(self, wanted: ExportRequest | None) -> None:
+    def _export(self, wanted: "ExportRequest | None") -> None:
         if wanted is not None:
             self.say(f"writing {wanted.path}")
             self._write(wanted)
 
     @work(thread=True, group=EXPORT)
-    def _write(self, wanted: ExportRequest) -> None:
+    def _write(self, wanted: "ExportRequest") -> None:
         """Beside the screen: 100,000 queries take a while."""
+        from ragaudit.tui.exporting import Stopped, write
+
         worker = get_current_worker()
 
         def progress(n: int) -> None:

@@ -149,6 +149,7 @@ def test_an_audit_that_may_not_be_written_can_be_exported(audit, tmp_path, capsy
         (["--as", "html"], "go with --export FILE"),
         (["--filter", "stage:nowhere"], "filter: 'nowhere' is not a stage"),
         (["--serve", "--query", "q9"], "no query 'q9' there"),
+        (["--serve", "--theme", "drak"], "--theme: 'drak' is no theme."),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_is_written(audit, tmp_path, capsys, arguments, message):

@@ -166,7 +166,7 @@ def test_what_goes_wrong_while_writing_is_in_the_status_line(audit, monkeypatch)
     def fails(path, wanted, progress):
         raise AuditFileError(f"{path}: damaged. Run `ragaudit audit BUNDLE` again.")
 
-    monkeypatch.setattr("ragaudit.tui.app.write", fails)
+    monkeypatch.setattr("ragaudit.tui.exporting.write", fails)
 
     async def steps(app, pilot):
         await pilot.press("e", "enter")

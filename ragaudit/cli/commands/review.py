@@ -215,9 +215,12 @@ def _serve(
     config: Path | None,
     port: int,
 ) -> None:
+    from ragaudit.tui.preferences import checked_keymap, checked_theme
     from ragaudit.tui.session import Session
 
-    _settings(theme, config)
+    settings, place = _settings(theme, config)
+    checked_theme(settings.theme, place, no_color=bool(os.environ.get("NO_COLOR")))
+    checked_keymap(settings.keymap, place)
     Session.open(audit, query_id=query_id, filter_text=filter_text).close()  # what is wrong is said here, once
     from ragaudit.tui.serve import serve
 
