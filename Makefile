@@ -31,6 +31,7 @@ imports: $(READY)
 
 check: lint types imports test
 
+# Speed, without a model. Judge quality and hostile texts need one: python -m benchmarks --help says how.
 bench: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
 	$(BIN)/python -m benchmarks

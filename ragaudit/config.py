@@ -13,7 +13,7 @@ from pydantic import Field, Strict, ValidationError, field_validator
 
 from ragaudit.errors import ConfigError
 from ragaudit.model.pipeline import Pipeline
-from ragaudit.model.record import Concluded, Observed
+from ragaudit.model.record import Concluded
 
 _Int = Annotated[int, Strict()]
 _Share = Annotated[float, Field(ge=0, le=1)]
@@ -51,8 +51,8 @@ class QuadrantSettings(Concluded):
     faithfulness: _Share = 0.7
 
 
-class JudgeSettings(Observed):
-    """The judge; keys that ragaudit does not know are kept."""
+class JudgeSettings(Concluded):
+    """The judge: who is asked, how, within which limits, and where replies are kept."""
 
     model: str | None = None
     """As LiteLLM names it: provider/name."""
@@ -87,9 +87,9 @@ class JudgeSettings(Observed):
     cassette: str | None = None
     """File of recorded replies, to be committed; relative to ragaudit.toml."""
     cache: str | None = ".ragaudit/judge"
-    """Folder of the replies that this machine remembers, relative to the working directory; "" = none."""
+    """Folder of the replies that this machine remembers, relative to ragaudit.toml; "" = none."""
     prompts: str | None = None
-    """Folder with prompts that replace the shipped ones of the same name."""
+    """Folder with prompts that replace the shipped ones of the same name, relative to ragaudit.toml."""
     cuts: QuadrantSettings = QuadrantSettings()
 
 
@@ -131,11 +131,13 @@ _CLOSED: Mapping[str, tuple[str, ...]] = {
     "experiment": tuple(ExperimentSettings.model_fields),
     "audit": tuple(AuditSettings.model_fields),
     "tui": tuple(TuiSettings.model_fields),
+    "judge": tuple(JudgeSettings.model_fields),
     "judge.cuts": tuple(QuadrantSettings.model_fields),
 }
 _OPTIONS: Mapping[str, str] = {
     "name": "name",
     "judge": "judge.model",
+    **{key: f"judge.{key}" for key in ("max_cost", "rpm", "tpm")},
     **{key: f"audit.{key}" for key in AuditSettings.model_fields},
 }
 """What the environment (RAGAUDIT_SEED) and the command line (--seed) may set besides the file."""

@@ -30,6 +30,17 @@ def bundle_options(command: Command) -> Command:
     return click.argument("bundle", required=False, type=PATH)(command)
 
 
+def limit_options(command: Command) -> Command:
+    """Add what bounds the judge; each wins over its key in the [judge] table."""
+    for option in (
+        click.option("--tpm", type=click.FloatRange(min=0, min_open=True), help="Tokens a minute to the judge."),
+        click.option("--rpm", type=click.FloatRange(min=0, min_open=True), help="Requests a minute to the judge."),
+        click.option("--max-cost", type=click.FloatRange(min=0), metavar="USD", help="What the judge may cost."),
+    ):
+        command = option(command)
+    return command
+
+
 def quiet_option(command: Command) -> Command:
     """Take `--quiet` after the command's name, too."""
 

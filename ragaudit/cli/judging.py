@@ -1,9 +1,8 @@
 """From --judge and --tape to who is asked, and the progress of asking."""
 
-from pathlib import Path
-
 from ragaudit.audit.judging import Judge
 from ragaudit.cli.streams import Streams
+from ragaudit.cli.tape_paths import folder_of
 from ragaudit.config import JudgeSettings
 from ragaudit.errors import ConfigError
 from ragaudit.readers.bundle import Bundle
@@ -30,14 +29,13 @@ def judge_of(streams: Streams, bundle: Bundle, judge: str, tape: str | None) -> 
         if tape is not None:
             raise ConfigError("--tape: no judge model is set. Write [judge] model in ragaudit.toml, or pass --judge.")
         return None
-    from ragaudit.judge.prompts import PromptSet
-    from ragaudit.judge.settings import how_to_judge, limits, litellm_client, open_tape
+    from ragaudit.judge.settings import how_to_judge, limits, litellm_client, open_tape, prompts_of
 
     mode = tape or "new"
-    folder = (bundle.paths.config or bundle.paths.traces).resolve().parent
+    folder = folder_of(bundle.paths)
     return Judge(
         how=how_to_judge(settings),
-        prompts=PromptSet.load(Path(settings.prompts) if settings.prompts else None),
+        prompts=prompts_of(settings, folder),
         tape=open_tape(settings, mode, folder),
         limits=limits(settings),
         client=None if mode == "none" else litellm_client(settings),

@@ -48,7 +48,8 @@ def changed_variables(base: Baseline, candidate: Baseline, pairs: Pairs) -> list
         for name in (was.config.keys() | now.config.keys()) - for_all - {f"pipeline.{K}"}:
             one, other = was.config.get(name, before.get(name)), now.config.get(name, after.get(name))
             if one != other:
-                by_query.setdefault(name, []).append((now.query_id, one, other))
+                for each in _spread(name, one, other):
+                    by_query.setdefault(each.name, []).append((now.query_id, each.before, each.after))
     found += [
         Difference(name=name, before=rows[0][1], after=rows[0][2], queries=tuple(row[0] for row in rows))
         for name, rows in sorted(by_query.items())

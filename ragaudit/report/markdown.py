@@ -12,6 +12,7 @@ from jinja2 import BaseLoader, ChoiceLoader, FileSystemLoader, TemplateError
 from ragaudit.diagnosis.registry import CauseInfo
 from ragaudit.errors import ConfigError
 from ragaudit.model.diagnosis import Diagnosis, Outcome, Severity, Stage
+from ragaudit.model.experiment import Experiment
 from ragaudit.model.result import Estimate, QueryResult, Summary
 from ragaudit.report import verdict as say
 from ragaudit.report.clean import Markdown
@@ -32,12 +33,14 @@ from ragaudit.report.figures import (
 from ragaudit.report.findings_text import by_weight
 from ragaudit.report.funnel import ranks
 from ragaudit.report.judged import judge_sentences, state_rows
+from ragaudit.report.next_text import change_of, effect
 from ragaudit.report.query_page import query_page
 from ragaudit.report.templating import MAX_IDS, OWN, markdown_environment
 
 TEMPLATE = "report.md.jinja"
 MAX_ROWS = 200
 MAX_LISTED = 50
+EXPERIMENTS = 5
 BAR = 30
 
 
@@ -144,6 +147,8 @@ def _view(
         "n_failing": queries(kept.n_failing),
         "more_failing": kept.n_failing - len(kept.failing),
         "worked": None if kept.worked is None else _worked(kept.worked, causes, with_text),
+        "experiments": [_experiment_row(each) for each in summary.experiments[:EXPERIMENTS]],
+        "more_experiments": max(len(summary.experiments) - EXPERIMENTS, 0),
         "metrics": [_estimate_row(name, summary.metrics[name]) for name in in_order(summary.metrics)],
         "judged": judge_sentences(summary),
         "quadrants": [] if summary.judge is None else list(summary.judge.quadrants.items()),
@@ -206,6 +211,20 @@ def _worked(result: QueryResult, causes: Mapping[str, CauseInfo], with_text: boo
     return page | {
         "text": result.query_text if with_text else "",
         "command": f"ragaudit show RUN.audit {result.diagnosis.query_id}",
+    }
+
+
+def _experiment_row(experiment: Experiment) -> dict[str, Any]:
+    return {
+        "lever": experiment.lever,
+        "change": change_of(experiment),
+        "effect": effect(experiment),
+        "why": experiment.why,
+        "frozen": "; ".join(experiment.frozen),
+        "watch": ", ".join(LABELS.get(name, name) for name in experiment.watch),
+        "needs": experiment.authorisation or "",
+        "departing": experiment.departing,
+        "lost_to": experiment.lost_to or "",
     }
 
 

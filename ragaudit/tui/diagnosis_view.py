@@ -4,14 +4,14 @@ from collections.abc import Mapping
 
 from ragaudit.diagnosis.registry import CauseInfo
 from ragaudit.model.diagnosis import Diagnosis, Outcome, Severity
-from ragaudit.model.experiment import Basis, Experiment
+from ragaudit.model.experiment import Experiment
 from ragaudit.model.review import Review, ReviewVerdict
 from ragaudit.report.clean import for_terminal
 from ragaudit.report.diagnosis_text import MARKS
 from ragaudit.report.figures import stages_named
 from ragaudit.report.funnel import standing
 from ragaudit.report.layout import cut
-from ragaudit.report.next_text import effect
+from ragaudit.report.next_text import change_of, effect
 from ragaudit.report.review_text import review_facts
 from ragaudit.tui.lines import Line, Role, flowed, line
 from ragaudit.tui.query_view import QueryView
@@ -79,8 +79,7 @@ def _change(view: QueryView, causes: Mapping[str, CauseInfo], width: int) -> lis
 
 def next_lines(experiment: Experiment, width: int) -> list[Line]:
     """The next experiment in a line or two."""
-    change = "" if experiment.basis is Basis.NEEDS_A_RUN else f": {experiment.before} -> {experiment.after or 'off'}"
-    text = f"NEXT {experiment.variable}{change}   {effect(experiment)}"
+    text = f"NEXT {change_of(experiment)}   {effect(experiment)}"
     return flowed(text, width, Role.STRONG, first="> ")
 
 

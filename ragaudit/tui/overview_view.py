@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ragaudit.model.diagnosis import Outcome
-from ragaudit.model.experiment import Basis, Experiment
+from ragaudit.model.experiment import Experiment
 from ragaudit.model.result import Summary
 from ragaudit.report.clean import for_terminal
 from ragaudit.report.figures import LABELS, bar, in_order, interval, losses, number, queries, share
 from ragaudit.report.judged import judge_sentences
 from ragaudit.report.layout import pad
-from ragaudit.report.next_text import effect
+from ragaudit.report.next_text import change_of, effect
 from ragaudit.tui.lines import Line, Role, flowed, line
 
 
@@ -74,8 +74,7 @@ def experiment_rows(experiments: tuple[Experiment, ...], width: int, tried: Mapp
     """The proposals, best first, each with what it would do and whether it was tried."""
     rows = []
     for n, experiment in enumerate(experiments, 1):
-        change = "" if experiment.basis is Basis.NEEDS_A_RUN else f" {experiment.before} -> {experiment.after or 'off'}"
-        name = for_terminal(f"{experiment.variable.removeprefix('pipeline.')}{change}")
+        name = for_terminal(change_of(experiment).removeprefix("pipeline."))
         state = tried.get(experiment.variable, "")
         left = f"{n:>2} {pad(name, max(min(width - 44, 44), 20))} "
         text = pad(f"{effect(experiment)}{f'   {state}' if state else ''}", max(width - len(left), 10))
