@@ -57,6 +57,11 @@ def effect(experiment: Experiment) -> str:
     return f"answers {experiment.of}, needs a run{part}{most}"
 
 
+def proposal(experiment: Experiment) -> str:
+    """`pipeline.rerank.top_n: 8 -> 12, keeps 29 of 41, loses 2 (replayed)`; not cleaned."""
+    return f"{change_of(experiment)}, {effect(experiment)}"
+
+
 def _first(experiment: Experiment, width: int) -> Iterator[str]:
     yield from wrap(for_terminal(change_of(experiment)), width, first="  > ", rest="    ")
     for label, text in (

@@ -5,7 +5,9 @@ from textual.app import ComposeResult
 from textual.containers import Container
 
 from ragaudit.report.clean import for_terminal
+from ragaudit.report.review_text import agreement_sentence
 from ragaudit.tui.keys import OVERVIEW, bindings
+from ragaudit.tui.lines import Line, flowed
 from ragaudit.tui.overview_view import Choice, experiment_rows, loss_rows, score_lines
 from ragaudit.tui.panes import Pane
 from ragaudit.tui.screens.base import AppScreen
@@ -49,7 +51,7 @@ class OverviewScreen(AppScreen):
         self._choices["losses"] = loss_rows(summary, losses.room)
         self._choices["next"] = experiment_rows(summary.experiments, following.room, {})
         losses.show([choice.text for choice in self._choices["losses"]], cursor=losses.cursor, keep=True)
-        scores.show(score_lines(summary, scores.room), keep=True)
+        scores.show(score_lines(summary, scores.room, self._agreement(scores.room)), keep=True)
         following.show([choice.text for choice in self._choices["next"]], cursor=following.cursor, keep=True)
         losses.frame(note="enter: review these")
         following.frame(note="enter: the queries it answers")
@@ -82,6 +84,17 @@ class OverviewScreen(AppScreen):
         else:
             self.say(NOTHING)
         self.show_judging()
+
+    def _agreement(self, width: int) -> list[Line]:
+        """How far the person agrees, once there is something to compare."""
+        session = self.session
+        if session.reviews is None or not session.reviewed:
+            return []
+        from ragaudit.metrics.review_agreement import review_agreement  # numpy is not needed before
+
+        run = session.summary.run
+        found = review_agreement(session.reviews.every(), seed=run.seed, resamples=run.resamples)
+        return flowed(agreement_sentence(found), width, rest="  ")
 
     @on(Pane.Chosen)
     def _chosen(self, event: Pane.Chosen) -> None:
