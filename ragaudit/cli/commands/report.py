@@ -7,7 +7,7 @@ from typing import TextIO
 
 import click
 
-from ragaudit.cli.bundle_options import PATH, quiet_option
+from ragaudit.cli.options import PATH, quiet_option
 from ragaudit.cli.streams import Streams
 from ragaudit.diagnosis import causes as registered  # noqa: F401 - importing it registers every cause
 from ragaudit.diagnosis.registry import CAUSES, STAGE_NOTES

@@ -2,22 +2,23 @@
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from ragaudit.cli.bundle_options import PATH, quiet_option
+from ragaudit.cli.options import PATH, quiet_option
 from ragaudit.cli.streams import Streams
 from ragaudit.tui.first_look import first_look
-from ragaudit.tui.judging import Source
 
 if TYPE_CHECKING:  # none of these is loaded before the first query is on the screen
     from ragaudit.config import TuiSettings
     from ragaudit.diagnosis.registry import CauseInfo
     from ragaudit.model.diagnosis import Stage
+    from ragaudit.tui.judging import Source
 
 FORMATS = ("markdown", "html", "jsonl", "qrels", "labels")
 PORT = 8000
@@ -88,7 +89,7 @@ def command(
         given |= {"--bundle": bundle, "--tape": tape}
         _serve(streams, audit, query_id, filter_text, theme, config, port, given)
     elif in_browser or at_a_terminal():
-        source = source_of(streams, audit, bundle, tape)
+        source = partial(source_of, streams, audit, bundle, tape)
         ctx.exit(run_app(audit, source, query_id, filter_text, theme=theme, config=config))
     else:
         _once(streams, audit, query_id, filter_text)
@@ -101,7 +102,7 @@ def at_a_terminal() -> bool:
 
 def run_app(
     audit: Path,
-    source: Source,
+    source: "Callable[[], Source]",
     query_id: str | None = None,
     filter_text: str | None = None,
     *,
@@ -121,12 +122,13 @@ def run_app(
             settings=settings,
             place=place,
             no_color=no_color,
-            source=source,
+            source=source(),
         )
 
 
-def source_of(streams: Streams, audit: Path, folder: Path | None, tape: str | None) -> Source:
+def source_of(streams: Streams, audit: Path, folder: Path | None, tape: str | None) -> "Source":
     """Where the app gets bundle and judge. What that takes is loaded when somebody wants to judge."""
+    from ragaudit.tui.judging import Source
 
     def judging() -> ModuleType:
         from ragaudit.cli import judging
