@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -19,8 +19,17 @@ if TYPE_CHECKING:  # an audit without a judge loads none of this
     from ragaudit.judge.client import Client
     from ragaudit.judge.how import HowToJudge
     from ragaudit.judge.limits import Limits
+    from ragaudit.judge.progress import JudgeProgress
     from ragaudit.judge.prompts import PromptSet
     from ragaudit.judge.tape import Tape
+
+
+def _silent(_: JudgeProgress) -> None:
+    """No progress wanted."""
+
+
+def _never() -> bool:
+    return False
 
 
 @dataclass(frozen=True)
@@ -60,22 +69,35 @@ class Judge:
         progress: Callable[[int], None],
     ) -> dict[str, Judgement]:
         """Judge the queries of a batch that want it, by query id; `progress` is told how many are judged."""
+        said: dict[str, Judgement] = {}
+        for judgement in self.over(samples_of(batch, inventory, acl, search)):
+            said[judgement.query_id] = judgement
+            progress(len(said))
+        return said
+
+    def over(
+        self,
+        samples: Iterable[JudgeSample],
+        *,
+        progress: Callable[[JudgeProgress], None] = _silent,
+        stop: Callable[[], bool] = _never,
+        pause: Callable[[], bool] = _never,
+    ) -> Generator[Judgement, None, None]:
+        """Judge samples within the limits; yields in their order, as they are done. See `judge.runner.run`."""
         from ragaudit.judge.runner import run
 
-        judgements = run(
-            samples_of(batch, inventory, acl, search),
+        return run(
+            samples,
             prompts=self.prompts,
             how=self.how,
             tape=self.tape,
             client=self.client,
             limits=self.limits,
             so_far=self.so_far,
+            progress=progress,
+            stop=stop,
+            pause=pause,
         )
-        said: dict[str, Judgement] = {}
-        for judgement in judgements:
-            said[judgement.query_id] = judgement
-            progress(len(said))
-        return said
 
 
 def wants_judge(trace: Trace) -> bool:

@@ -10,15 +10,14 @@ from ragaudit.audit.batch import Surroundings, diagnose_batch
 from ragaudit.audit.judge_tally import JudgeTally
 from ragaudit.audit.judging import Judge
 from ragaudit.audit.proposals import experiments_of
+from ragaudit.audit.summing import figures
 from ragaudit.audit.tally import Tally
 from ragaudit.config import AclSettings, fingerprint
-from ragaudit.diagnosis.patterns import patterns
 from ragaudit.diagnosis.preflight import Preflight
 from ragaudit.errors import InputError
 from ragaudit.evidence.candidates import searchable
 from ragaudit.evidence.identity import Identities
 from ragaudit.evidence.withheld import without_unreadable_text
-from ragaudit.model.diagnosis import STAGES, Outcome
 from ragaudit.model.inventory import Inventory
 from ragaudit.model.result import Finding, Level, RunInfo, Summary
 from ragaudit.model.trace import Trace
@@ -149,7 +148,6 @@ def _summary(
     bundle: Bundle, tally: Tally, preflight: Preflight, findings: tuple[Finding, ...], print_of_run: str
 ) -> Summary:
     settings = bundle.settings
-    metrics, at = tally.metrics(), tally.at()
     return Summary(
         run=RunInfo(
             name=bundle.name,
@@ -167,16 +165,7 @@ def _summary(
             gain=settings.audit.gain,
         ),
         preflight=findings,
-        metrics=metrics,
-        at=at,
-        slices=tally.slices(),
-        outcomes={outcome.value: tally.outcomes[outcome] for outcome in Outcome},
-        stages={stage.value: tally.stages[stage] for stage in STAGES},
-        undetermined=dict(tally.undetermined),
-        delivered_unjudged=tally.delivered_unjudged,
-        patterns=patterns(metrics, at, tally.stages),
-        acl=tally.acl(),
-        not_retrieval=tally.not_retrieval(),
+        **figures(tally),
         canary=preflight.canary(),
         set_aside=bundle.problems.texts(),
     )

@@ -21,8 +21,16 @@ def freeze(reader: AuditReader, name: str | None = None) -> Baseline:
     Args:
         reader: The open audit.
         name: What the baseline is called; default: the run's name.
+
+    Raises:
+        AuditFileError: Judging goes on, or was cut off.
     """
     summary = reader.summary()
+    if summary.behind:
+        raise AuditFileError(
+            f"{reader.path}: its figures are older than its queries: judging goes on, or was cut off. "
+            f"Run `ragaudit judge run {reader.path.name}`, or open it with `ragaudit review`."
+        )
     run = summary.run
     queries = sorted((_frozen(result, reader) for result in reader.iter_results()), key=lambda query: query.query_id)
     return Baseline.model_validate(

@@ -12,12 +12,11 @@ from msgspec.structs import replace
 from ragaudit.drill.case import Case
 from ragaudit.evidence.fusion import DEFAULT_K, recompute
 from ragaudit.experiments.levels import Level
-from ragaudit.experiments.pool import Unreplayable
+from ragaudit.experiments.pool import RRF, Unreplayable
 from ragaudit.experiments.replay import replay
 from ragaudit.model.pipeline import Pipeline
 from ragaudit.model.trace import ArmStatus, Hit, Ranking, Trace
 
-_RRF = {"rrf", "reciprocal_rank_fusion"}
 _NO_PACKER = {"dedupe_by": "chunk", "max_per_source": 0, "token_budget": 0, "parent_expansion": False}
 _EVERY_HIT = 1_000_000
 
@@ -74,7 +73,7 @@ def from_arms(
 def fuse(case: Case, arms: Mapping[str, Ranking], pipeline: Pipeline) -> Ranking | None:
     """The fused list, in the form in which this query logged it; None for another method than reciprocal ranks."""
     logged = case.trace.fused or ()
-    if (pipeline.fusion.method or "").casefold() not in _RRF:
+    if (pipeline.fusion.method or "").casefold() not in RRF:
         return None
     scores = recompute(arms, pipeline.fusion, pipeline.fusion.k or DEFAULT_K, lambda hit_id: hit_id).scores
     place = {hit.id: n for n, hit in enumerate(logged)}

@@ -63,6 +63,7 @@ class Bench:
         self.rows: list[Recorded] = []
         self._pipelines: dict[str, Pipeline] = {}
         self._by_id: dict[str, Recorded] = {}
+        self._before: dict[str, Floats] | None = None
         self._sound: dict[tuple[str, Level], str | None] = {}
 
     def add(
@@ -76,6 +77,7 @@ class Bench:
         """Take in one query, if it has gold that counts and a logged context. `pipeline` is what it ran under."""
         row = recorded(evidence, diagnosis, self._interned(evidence, pipeline), identities, acl)
         if row is not None:
+            self._before = None
             self.rows.append(row)
             self._by_id[row.trace.query_id] = row
 
@@ -141,13 +143,13 @@ class Bench:
         broken = self._broken(row, level)
         if broken is not None:
             return Unreplayable(broken)
-        return replay(row.trace, row.pipeline, now, self._chunks, level)
+        return replay(row.trace, row.pipeline, now, self._chunks, level, row.meets)
 
     def _broken(self, row: Recorded, level: Level) -> str | None:
         """Why replaying no change from this level on does not give what was logged; None when it does."""
         key = row.trace.query_id, level
         if key not in self._sound:
-            found = replay(row.trace, row.pipeline, row.pipeline, self._chunks, level)
+            found = replay(row.trace, row.pipeline, row.pipeline, self._chunks, level, row.meets)
             said = found.reason if isinstance(found, Unreplayable) else "replaying no change gives another context"
             self._sound[key] = None if found == row.context else said
         return self._sound[key]
@@ -160,7 +162,9 @@ class Bench:
         Over the run, the others are taken to stay as they are, and the interval also holds what they could add or
         take at worst, every metric lying in 0..1 (bounds without an assumption, after Manski 1990).
         """
-        before = self._measure([(row, row.delivered, row.pipeline) for row in self.rows])
+        if self._before is None:
+            self._before = self._measure([(row, row.delivered, row.pipeline) for row in self.rows])
+        before = self._before
         after = self._measure(
             [
                 (row, row.delivered, row.pipeline) if context is None else (row, context, changed[id(row.pipeline)][0])

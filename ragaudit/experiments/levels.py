@@ -14,9 +14,11 @@ class Level(IntEnum):
     """What an arm returns, or something that no list shows: only a run can tell."""
     POOL = 1
     """The merged list: arms, fusion, floors."""
-    RERANK = 2
+    FILTER = 2
+    """How many candidates a filter behind the search is given."""
+    RERANK = 3
     """The reranker, its candidates, and the floor on its score."""
-    PACK = 3
+    PACK = 4
     """The packer, and K."""
 
 
@@ -25,6 +27,7 @@ _LEVELS: dict[str, Level] = {
     "fusion.k": Level.POOL,
     "fusion.weights": Level.POOL,
     "fusion.method": Level.POOL,
+    "filter.fetch_k": Level.FILTER,
     "rerank.model": Level.RERANK,
     "rerank.candidates": Level.RERANK,
     "rerank.top_n": Level.RERANK,

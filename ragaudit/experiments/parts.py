@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from enum import StrEnum
 
 from ragaudit.evidence.sources import named_lexical
-from ragaudit.experiments.pool import on_fused
+from ragaudit.experiments.pool import RRF, on_fused
 from ragaudit.experiments.recorded import Recorded
 from ragaudit.experiments.replay import OFF
 from ragaudit.model.experiment import Lever
@@ -99,7 +99,7 @@ _KNOWN: dict[Part, Callable[[Pipeline, Recorded | None], bool]] = {
     Part.RERANKER: _reranker,
     Part.LEXICAL: _lexical,
     Part.ARMS: lambda pipeline, row: len(_arms(pipeline, row)) > 1,
-    Part.RRF: lambda pipeline, row: (pipeline.fusion.method or "").casefold() in ("rrf", "reciprocal_rank_fusion"),
+    Part.RRF: lambda pipeline, row: (pipeline.fusion.method or "").casefold() in RRF,
     Part.FUSED_FLOOR: lambda pipeline, row: any(map(on_fused, pipeline.thresholds)),
     Part.POST_FILTER: _post_filter,
     Part.PARTITIONS: _partitions,

@@ -4,10 +4,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ragaudit.evidence.fusion import DEFAULT_K, recompute
-from ragaudit.model.pipeline import Pipeline, Threshold
+from ragaudit.experiments.score_fusion import DISTRIBUTION, RELATIVE, fused_by_score
+from ragaudit.model.pipeline import Fusion, Pipeline, Threshold
 from ragaudit.model.trace import ArmState, Ranking, Trace
 
-_RRF = {"rrf", "reciprocal_rank_fusion"}
+RRF = ("rrf", "reciprocal_rank_fusion")
+SHORT = "the recorded list ends before the context is full, and may have been cut there"
 _DENSE_WORDS = ("dense", "vector", "cosine", "similarity")
 _FUSED_WORDS = ("fused", "rrf", "hybrid", "merged")
 
@@ -37,10 +39,10 @@ def recomputed_pool(trace: Trace, was: Pipeline, pipeline: Pipeline) -> Listed |
         merged = tuple(hit.id for hit in next(iter(floored.values())))
         scores: Mapping[str, float] = {}
     else:
-        method = (pipeline.fusion.method or "").casefold()
-        if method not in _RRF:
-            return Unreplayable(f"fusion {method or 'method unknown'} is not recomputed from ranks")
-        scores = recompute(floored, pipeline.fusion, pipeline.fusion.k or DEFAULT_K, lambda hit_id: hit_id).scores
+        fused = _fused(floored, pipeline.fusion)
+        if isinstance(fused, Unreplayable):
+            return fused
+        scores = fused
         merged = _by_score(trace, floored, scores)
     kept = _above_floors(merged, scores, floored, pipeline)
     return kept if isinstance(kept, Unreplayable) else Listed(kept, is_whole=True)
@@ -86,6 +88,16 @@ def _arms(trace: Trace, was: Pipeline, pipeline: Pipeline) -> dict[str, Ranking]
     if missing:
         return Unreplayable(f"{', '.join(missing)}: configured, and not logged")
     return {name: lists[name] for name in lists if name in named}
+
+
+def _fused(arms: Mapping[str, Ranking], fusion: Fusion) -> Mapping[str, float] | Unreplayable:
+    method = (fusion.method or "").casefold()
+    if method in RRF:
+        return recompute(arms, fusion, fusion.k or DEFAULT_K, lambda hit_id: hit_id).scores
+    if method not in (RELATIVE, DISTRIBUTION):
+        return Unreplayable(f"fusion {method or 'method unknown'} is not recomputed")
+    found = fused_by_score(arms, fusion, method)
+    return Unreplayable("an arm's scores are not logged, and fusion reads them") if found is None else found
 
 
 def _by_score(trace: Trace, arms: Mapping[str, Ranking], scores: Mapping[str, float]) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from math import inf
 
 from ragaudit.evidence.fusion import DEFAULT_K
 from ragaudit.evidence.journey import QueryEvidence
+from ragaudit.experiments.pool import RRF
 from ragaudit.model.diagnosis import Diagnosis, Outcome, Stage
 from ragaudit.model.pipeline import Pipeline
 
@@ -17,7 +18,7 @@ def out_of_reach(evidence: QueryEvidence, diagnosis: Diagnosis, pipeline: Pipeli
     (reciprocal ranks; Cormack, Clarke and Buettcher 2009). Deeper lists only add to the scores of others, so a score
     under that of the last fused hit that goes on stays under it. False as soon as a rank is not known.
     """
-    if (pipeline.fusion.method or "rrf").casefold() not in ("rrf", "reciprocal_rank_fusion"):
+    if (pipeline.fusion.method or "rrf").casefold() not in RRF:
         return False
     trace = evidence.trace
     cut = trace.k_final

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from ragaudit.config import AclSettings
 from ragaudit.evidence.acl import may_read
+from ragaudit.evidence.filtering import meets_filter
 from ragaudit.evidence.identity import Identities, standing
 from ragaudit.evidence.journey import QueryEvidence
 from ragaudit.experiments.reach import out_of_reach
@@ -31,6 +32,8 @@ class Recorded:
     """Id -> positions of the gold that it stands for in the context."""
     hidden: frozenset[str]
     """Listed ids that the query's user may not read."""
+    meets: Mapping[str, bool]
+    """Listed id -> does its row meet the filter that was sent, where a filter runs behind the search."""
     context: tuple[str, ...]
     """What was packed."""
     delivered: tuple[str, ...]
@@ -95,6 +98,7 @@ def recorded(
         sound=_sound(evidence, diagnosis),
         packed={i: tuple(position for position, _ in ways) for i, ways in standing(trace, identities).packed.items()},
         hidden=frozenset(i for i in ids if may_read(i, trace, identities.inventory, acl) is False),
+        meets=_meets(ids, trace, pipeline, identities, acl),
         context=trace.final_context_ids,
         delivered=trace.final_context_ids if trace.prompt_ids is None else trace.prompt_ids,
         failing=diagnosis.outcome is Outcome.FAIL and diagnosis.delivered is False and not leaks,
@@ -102,6 +106,15 @@ def recorded(
         out_of_reach=out_of_reach(evidence, diagnosis, pipeline),
         is_untrained=_untrained(evidence, diagnosis, pipeline),
     )
+
+
+def _meets(
+    ids: set[str], trace: Trace, pipeline: Pipeline, identities: Identities, acl: AclSettings
+) -> dict[str, bool]:
+    if pipeline.filter.mode != "post":
+        return {}
+    found = {i: meets_filter(i, trace, identities.inventory, acl) for i in ids}
+    return {i: kept for i, kept in found.items() if kept is not None}
 
 
 def _counted(evidence: QueryEvidence, diagnosis: Diagnosis) -> tuple[tuple[int, float, int], ...]:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from ragaudit.evidence.fusion import DEFAULT_K
 from ragaudit.evidence.identity import hashes
 from ragaudit.experiments.levels import Level
-from ragaudit.experiments.pool import Listed, Unreplayable, passes, recomputed_pool, recorded_pool
+from ragaudit.experiments.pool import SHORT, Listed, Unreplayable, passes, recomputed_pool, recorded_pool
+from ragaudit.experiments.refilter import refiltered_pool
 from ragaudit.model.inventory import Inventory
 from ragaudit.model.pipeline import Pack, Pipeline
 from ragaudit.model.trace import Ranking, Trace
@@ -20,8 +21,8 @@ from ragaudit.model.trace import Ranking, Trace
 OFF = ("", "none")
 """Names that say that there is no reranker."""
 
+_NOTHING_KNOWN: Mapping[str, bool] = {}
 _CUT = "the reranker's output was cut, and the scores below the cut are not logged"
-_SHORT = "the recorded list ends before the context is full, and may have been cut there"
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,12 @@ class ChunkTable:
 
 
 def replay(
-    trace: Trace, was: Pipeline, now: Pipeline, chunks: ChunkTable, level: Level
+    trace: Trace,
+    was: Pipeline,
+    now: Pipeline,
+    chunks: ChunkTable,
+    level: Level,
+    meets: Mapping[str, bool] = _NOTHING_KNOWN,
 ) -> tuple[str, ...] | Unreplayable:
     """The ids that would have been packed, in order.
 
@@ -59,13 +65,14 @@ def replay(
         now: The configuration to replay; `was` for no change.
         chunks: What packing needs to know.
         level: Where to begin: `level_of(was, now)`, or earlier.
+        meets: Listed id -> does the row meet the filter that was sent, where that is known.
     """
     if level is Level.SEARCH:
         return Unreplayable("what the search returns is not recorded for another configuration")
     if level is Level.PACK and trace.after_rerank is not None and not _is_off(was):
         ranked: Listed | Unreplayable = _reranker_output(trace, trace.after_rerank, now)
     else:
-        pool = recomputed_pool(trace, was, now) if level is Level.POOL else recorded_pool(trace, now)
+        pool = _pool(trace, was, now, level, meets)
         ranked = pool if isinstance(pool, Unreplayable) else _reranked(trace, was, now, pool)
     if isinstance(ranked, Unreplayable):
         return ranked
@@ -75,8 +82,14 @@ def replay(
         return packed
     ids, ran_out = packed
     if ran_out and not ranked.is_whole:
-        return Unreplayable(_SHORT if trace.after_rerank is None or _is_off(now) else _CUT)
+        return Unreplayable(SHORT if trace.after_rerank is None or _is_off(now) else _CUT)
     return ids
+
+
+def _pool(trace: Trace, was: Pipeline, now: Pipeline, level: Level, meets: Mapping[str, bool]) -> Listed | Unreplayable:
+    if level is Level.POOL:
+        return recomputed_pool(trace, was, now)
+    return refiltered_pool(trace, was, now, meets) if level is Level.FILTER else recorded_pool(trace, now)
 
 
 # --- reranking ----------------------------------------------------------------------------------------------------
@@ -105,7 +118,7 @@ def _reranked(trace: Trace, was: Pipeline, now: Pipeline, pool: Listed) -> Liste
         return Unreplayable("the scores of another reranker are not recorded")
     wanted = now.rerank.candidates
     if not pool.is_whole and (wanted is None or wanted > len(pool.ids)):
-        return Unreplayable(_SHORT)
+        return Unreplayable(SHORT)
     candidates = pool.ids[:wanted]
     place = {hit.id: rank for rank, hit in enumerate(output)}
     given = place if trace.rerank_input is None else {hit.id for hit in trace.rerank_input}

@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ragaudit.experiments.pool import on_fused, reads_arm
+from ragaudit.experiments.pool import RRF, on_fused, reads_arm
 from ragaudit.experiments.replay import OFF
+from ragaudit.experiments.score_fusion import DISTRIBUTION, RELATIVE
 from ragaudit.model.pipeline import Pipeline, Threshold
 
 OWN_VALUES = 8
@@ -67,7 +68,7 @@ def variants(variable: str, run: Pipeline, held: Sequence[Pipeline] = ()) -> Ite
 def conformed(variable: str, run: Pipeline, held: Sequence[Pipeline]) -> Iterator[Variant]:
     """The run's own value for every query that departs from it; `*` in the variable stands for each arm.
 
-    A filter is given no value, here or elsewhere.
+    A filter is given none.
     """
     if variable.startswith(_NO_VALUE):
         return
@@ -226,6 +227,19 @@ def _fusion_k(pipeline: Pipeline) -> Iterator[tuple[Any, Any]]:
         yield from ((now, value) for value in (10, 30, 100) if value != now)
 
 
+def _method(pipeline: Pipeline) -> Iterator[tuple[Any, Any]]:
+    now = pipeline.fusion.method
+    if now is not None and len(pipeline.arms or ()) > 1:
+        by_rank = now.casefold() in RRF
+        yield from ((now, value) for value in ((RELATIVE, DISTRIBUTION) if by_rank else ("rrf",)))
+
+
+def _fetch(pipeline: Pipeline) -> Iterator[tuple[Any, Any]]:
+    now = pipeline.filter.fetch_k
+    if now and pipeline.filter.mode == "post":
+        yield from ((now, now * factor) for factor in (2, 4, 10))
+
+
 def _weights(pipeline: Pipeline) -> Iterator[tuple[Any, Any]]:
     arms = pipeline.arms or ()
     if not pipeline.fusion.method or len(arms) < 2:
@@ -263,7 +277,9 @@ _STEPS: dict[str, Callable[[Pipeline], Iterator[tuple[Any, Any]]]] = {
     "rerank.model": _rerank_off,
     "rerank.blend": _blend,
     "fusion.k": _fusion_k,
+    "fusion.method": _method,
     "fusion.weights": _weights,
+    "filter.fetch_k": _fetch,
     "arms": _arms,
     "pack.dedupe_by": _dedupe,
     "pack.max_per_source": _per_source,

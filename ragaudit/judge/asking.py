@@ -14,7 +14,10 @@ Asking: TypeAlias = Generator[list[Request], list[Reply | Failure], None]
 REFUSED = "refused"
 _CUT_OFF = frozenset({"length", "max_tokens"})
 _REFUSED = frozenset({"content_filter", "refusal"})
-_NEVER_SENT = {"budget": "the budget was spent", "cancelled": "the run was stopped"}
+BUDGET_SPENT = f"{NOT_ASKED}: the budget was spent"
+STOPPED = f"{NOT_ASKED}: the run was stopped"
+_NEVER_SENT = {"budget": BUDGET_SPENT, "cancelled": STOPPED}
+"""Kind of failure -> how a call that was never sent is noted."""
 _RAW_CHARS = 20_000
 
 
@@ -95,7 +98,7 @@ def _heard(task: Task, came: Reply | Failure) -> tuple[JudgeCall, Sequence[Task]
 
 def _reason(failure: Failure) -> str:
     if failure.kind in _NEVER_SENT:
-        return f"{NOT_ASKED}: {_NEVER_SENT[failure.kind]}"
+        return _NEVER_SENT[failure.kind]
     return f"{failure.kind}: {one_line(failure.message)[:200]}"
 
 

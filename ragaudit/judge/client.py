@@ -16,6 +16,12 @@ from ragaudit.model.judgement import TOO_LONG, Failure, Reply, Request
 _SECONDS_APART = 0.008
 _ANSWERS = {"refused": "content_filter", "too_long": TOO_LONG}
 """HTTP errors that are the endpoint's answer to the request -> the `finish_reason` of the reply that they become."""
+_WHY = {
+    "rate_limit": "rate limit (429)",
+    "server": "the server failed",
+    "timeout": "no reply in time",
+    "connection": "no connection",
+}
 
 
 class Client(Protocol):
@@ -32,6 +38,15 @@ class Closing(Protocol):
 
     async def aclose(self) -> None:
         """Let go of the connections of the running loop."""
+        ...
+
+
+@runtime_checkable
+class Waiting(Protocol):
+    """A client that can say what its calls wait for."""
+
+    def waiting(self) -> str:
+        """In words; empty = for nothing but replies. May be asked from another thread."""
         ...
 
 
@@ -67,6 +82,8 @@ class LiteLLMClient:
         self._prices: dict[tuple[str, str | None], Price | None] = {}
         self._clients_before: set[str] | None = None
         self._next_start = 0.0
+        self._pauses: dict[int, tuple[float, str]] = {}
+        """Calls between two attempts: when the next one is due, and why the last one failed."""
 
     async def complete(self, request: Request) -> Reply | Failure:
         """Ask, and ask again where that may help.
@@ -96,7 +113,24 @@ class LiteLLMClient:
                 tries = f" ({attempt} attempts)" if attempt > 1 else ""
                 wait = f" (the server asks to wait {pause:.0f} s)" if is_a_long_pause else ""
                 return Failure(kind=outcome.kind, message=f"{outcome.message}{tries}{wait}")
-            await self._clock.sleep(backoff(attempt, pause, self._random))
+            await self._pause(backoff(attempt, pause, self._random), outcome.kind)
+
+    def waiting(self) -> str:
+        """How many calls are between two attempts, why, and when the first of them goes on."""
+        pauses = sorted(self._pauses.copy().values())
+        if not pauses:
+            return ""
+        due, kind = pauses[0]
+        calls = "1 call waits" if len(pauses) == 1 else f"{len(pauses)} calls wait"
+        return f"{calls} {max(0.0, due - self._clock.monotonic()):.0f} s: {_WHY.get(kind, kind)}"
+
+    async def _pause(self, seconds: float, kind: str) -> None:
+        place = id(asyncio.current_task())
+        self._pauses[place] = (self._clock.monotonic() + seconds, kind)
+        try:
+            await self._clock.sleep(seconds)
+        finally:
+            del self._pauses[place]
 
     async def aclose(self) -> None:
         """Close the connections that were opened since the first call."""

@@ -12,7 +12,7 @@ from itertools import count
 from threading import Thread
 
 from ragaudit.errors import JudgeError
-from ragaudit.judge.client import Client, Closing
+from ragaudit.judge.client import Client, Closing, Waiting
 from ragaudit.judge.limits import Limits
 from ragaudit.judge.progress import Tally
 from ragaudit.judge.recording import request_key
@@ -44,6 +44,8 @@ class LiveJudge:
         self._turns: list[tuple[int, int, asyncio.Future[None]]] = []
         self._order = count()
         self._call_ended = asyncio.Event()
+        self._may_start = asyncio.Event()
+        self._may_start.set()
         self._refused_in_a_row: list[Failure] = []
         self._closed: Failure | None = None
         """What comes of every call that is not started yet, once none may start any more."""
@@ -60,6 +62,14 @@ class LiveJudge:
     def submit(self, order: int, walk: Walk) -> "Future[Judgement]":
         """Carry a walk on from where the tape ended. Lower orders get their turn first."""
         return asyncio.run_coroutine_threadsafe(self._finish(order, walk), self._loop)
+
+    def pause(self, is_paused: bool) -> None:
+        """Start no call until told otherwise; what is in flight goes on."""
+        self._loop.call_soon_threadsafe(self._may_start.clear if is_paused else self._may_start.set)
+
+    def waiting(self) -> str:
+        """What calls wait for beside their replies; empty = nothing, or the client cannot tell."""
+        return self._client.waiting() if isinstance(self._client, Waiting) else ""
 
     def stop(self) -> None:
         """Start nothing more; what is in flight has a moment to end."""
@@ -129,6 +139,7 @@ class LiveJudge:
     async def _ask(self, order: int, key: str, request: Request) -> Outcome:
         await self._turn(order)
         try:
+            await self._may_start.wait()
             said = await self._within_budget() or await self._call(request)
             if isinstance(said, Reply):
                 self._tape.record(request, said, key=key)
@@ -233,12 +244,14 @@ class LiveJudge:
         if self._closed is None:
             self._closed = Failure(kind="cancelled", message="not sent: the run was stopped")
         self._call_ended.set()
+        self._may_start.set()
         self._loop.call_later(GRACE_SECONDS, self._abandon, Failure(kind="cancelled", message="stopped in flight"))
 
     def _time_is_up(self) -> None:
         if self._closed is None:
             self._closed = self._too_late()
         self._call_ended.set()
+        self._may_start.set()
         limit = f"{self._limits.overall_timeout:g} s"
         self._abandon(Failure(kind="timeout", message=f"in flight when overall_timeout of {limit} was over"))
 

@@ -27,6 +27,8 @@ class JudgeProgress:
     unpriced: int = 0
     """Replies whose price is not known."""
     in_flight: int = 0
+    waiting: str = ""
+    """What calls wait for beside their replies, in words: a rate limit, another try."""
 
     @property
     def requests(self) -> int:

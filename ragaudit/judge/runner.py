@@ -1,8 +1,10 @@
 """Runs the judge over samples: tape first, model where the tape ends, judgements in the order of the samples."""
 
+import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, wait
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from ragaudit.errors import JudgeError
@@ -50,9 +52,10 @@ def run(
     so_far: Tally | None = None,
     progress: Callable[[JudgeProgress], None] = _silent,
     stop: Callable[[], bool] = _never,
+    pause: Callable[[], bool] = _never,
     judge: Judging | None = None,
     clock: Clock | None = None,
-) -> Iterator[Judgement]:
+) -> Generator[Judgement, None, None]:
     """Judge samples; yields in their order, as they are done.
 
     Samples are read in the caller's thread and only a bounded number ahead, so that any number can stream. Every reply
@@ -69,6 +72,7 @@ def run(
         progress: Told the counts while waiting and after each sample, in the caller's thread.
         stop: Asked about ten times a second; True = start no more calls, wait a moment for those in flight, read no
             more samples, and finish those already read with what there is.
+        pause: Asked as often; while True no call is started and no sample read. What is in flight goes on.
         judge: How one sample is judged.
         clock: For the overall time limit.
 
@@ -82,7 +86,7 @@ def run(
 
         judge = standard
     tally = Tally() if so_far is None else so_far
-    return _Run(tape, client, limits or Limits(), tally, progress, stop, clock or SystemClock()).over(
+    return _Run(tape, client, limits or Limits(), tally, progress, stop, pause, clock or SystemClock()).over(
         Walk(sample, judge(sample, prompts, how)) for sample in samples
     )
 
@@ -96,6 +100,7 @@ class _Run:
         tally: Tally,
         progress: Callable[[JudgeProgress], None],
         stop: Callable[[], bool],
+        pause: Callable[[], bool],
         clock: Clock,
     ) -> None:
         self._tape = tape
@@ -103,14 +108,16 @@ class _Run:
         self._limits = limits
         self._progress = progress
         self._stop = stop
+        self._pause = pause
         self._clock = clock
         self._tally = tally
         if tally.started is None:
             tally.started = clock.monotonic()
         self._live: LiveJudge | None = None
         self._is_stopped = False
+        self._is_paused = False
 
-    def over(self, walks: Iterator[Walk]) -> Iterator[Judgement]:
+    def over(self, walks: Iterator[Walk]) -> Generator[Judgement, None, None]:
         read_ahead = 8 * self._limits.concurrency
         window: deque[Judgement | Future[Judgement]] = deque()
         order = 0
@@ -119,7 +126,9 @@ class _Run:
             while True:
                 # Ahead only while the model is at work: what the tape answers is yielded at once.
                 while not is_over and len(window) < (1 if self._live is None else read_ahead):
-                    walk = None if self._should_stop() else next(walks, None)
+                    if self._should_pause() and window:
+                        break
+                    walk = None if self._held_and_stopped() else next(walks, None)
                     if walk is None:
                         is_over = True
                     else:
@@ -129,7 +138,7 @@ class _Run:
                     break
                 judgement = self._result(window.popleft())
                 self._tally.samples += 1
-                self._progress(self._tally.now())
+                self._report()
                 yield judgement
             self._raise_if_nothing_was_answered()
         finally:
@@ -160,9 +169,29 @@ class _Run:
         while not wait([entry], timeout=_POLL_SECONDS).done:
             self._raise_if_fatal()
             self._should_stop()
-            self._progress(self._tally.now())
+            self._should_pause()
+            self._report()
         self._raise_if_fatal()
         return entry.result()
+
+    def _held_and_stopped(self) -> bool:
+        """Wait while paused; whether to stop."""
+        while not self._should_stop() and self._should_pause():
+            self._report()
+            time.sleep(_POLL_SECONDS)
+        return self._is_stopped
+
+    def _report(self) -> None:
+        waiting = "" if self._live is None else self._live.waiting()
+        self._progress(replace(self._tally.now(), waiting=waiting))
+
+    def _should_pause(self) -> bool:
+        wanted = self._pause() and not self._is_stopped
+        if wanted != self._is_paused:
+            self._is_paused = wanted
+            if self._live is not None:
+                self._live.pause(wanted)
+        return wanted
 
     def _should_stop(self) -> bool:
         if not self._is_stopped and self._stop():

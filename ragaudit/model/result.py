@@ -214,3 +214,5 @@ class Summary(Concluded):
     experiments: tuple[Experiment, ...] = ()
     set_aside: tuple[str, ...] = ()
     """The first messages about input rows that could not be read."""
+    behind: int = 0
+    """Results that were replaced after these figures were made, because judging was cut off, or goes on."""

@@ -23,7 +23,7 @@ def plan_text(plan: Plan, width: int = WIDTH) -> str:
     for name, load, usd, _ in rows:
         lines.append(
             f"  {name:<12}{load.calls:>9,}{load.on_tape:>9,}{load.calls - load.on_tape:>9,}{load.input_tokens:>12,}"
-            f"{load.output_tokens:>12,}{_price(usd):>12}"
+            f"{load.output_tokens:>12,}{price(usd):>12}"
         )
     lines.append("")
     for name, _, _, when in rows:
@@ -69,5 +69,6 @@ def _load(load: Load, usd: float | None) -> dict[str, Any]:
     }
 
 
-def _price(usd: float | None) -> str:
+def price(usd: float | None) -> str:
+    """A price for people; under a cent it says so."""
     return "not known" if usd is None else "$0" if usd == 0 else "<$0.01" if usd < 0.01 else f"${usd:,.2f}"

@@ -28,7 +28,18 @@ def verdict(summary: Summary) -> str:
         first = f"None of {queries(n)} fails"
     if undecided and undecided != n:
         first += f"; {undecided:,} could not be decided"
-    return f"{first}. {_recall(summary)}"
+    return " ".join(filter(None, (f"{first}.", _recall(summary), behind_sentence(summary))))
+
+
+def behind_sentence(summary: Summary) -> str | None:
+    """That the figures are older than the queries, when they are."""
+    if not summary.behind:
+        return None
+    n = f"{summary.behind:,} judged {'query' if summary.behind == 1 else 'queries'}"
+    return (
+        f"These figures are older than {n}: judging goes on, or was cut off. "
+        "`ragaudit judge run` and `ragaudit review` bring them up to date."
+    )
 
 
 def leak_sentence(summary: Summary) -> str | None:

@@ -6,11 +6,18 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ragaudit.store.reader import AuditReader, Row
     from ragaudit.store.reviews import Reviews
+    from ragaudit.store.updater import AuditUpdater
     from ragaudit.store.writer import AuditWriter
 
-__all__ = ["AuditReader", "AuditWriter", "Reviews", "Row"]
+__all__ = ["AuditReader", "AuditUpdater", "AuditWriter", "Reviews", "Row"]
 
-_HOMES = {"AuditReader": "reader", "AuditWriter": "writer", "Reviews": "reviews", "Row": "reader"}
+_HOMES = {
+    "AuditReader": "reader",
+    "AuditUpdater": "updater",
+    "AuditWriter": "writer",
+    "Reviews": "reviews",
+    "Row": "reader",
+}
 
 
 def __getattr__(name: str) -> object:

@@ -9,6 +9,7 @@ import msgspec
 from pydantic import BaseModel
 
 from ragaudit.model.judgement import Judgement
+from ragaudit.model.result import QueryResult
 from ragaudit.model.trace import Hit, Trace
 
 MAX_TRACE_BYTES = 64 << 20
@@ -69,6 +70,19 @@ def unpack_judgement(packed: str) -> Judgement:
         return msgspec.json.decode(packed, type=Judgement)
     except (msgspec.DecodeError, TypeError, UnicodeEncodeError) as error:
         raise ValueError(f"a judgement does not unpack: {error}") from error
+
+
+def query_columns(result: QueryResult) -> tuple[str, str, str | None, str, int, str]:
+    """What lists and pages show of a query: outcome, stage, gap, causes, number of gold ids, text."""
+    diagnosis = result.diagnosis
+    return (
+        diagnosis.outcome.value,
+        diagnosis.stage.value,
+        diagnosis.gap,
+        to_json(diagnosis.causes),
+        len(diagnosis.gold),
+        result.query_text,
+    )
 
 
 def filled(record: BaseModel) -> dict[str, Any]:

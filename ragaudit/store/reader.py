@@ -90,8 +90,10 @@ class AuditReader:
         found = self._one("SELECT value FROM meta WHERE name = 'summary'", ())
         if found is None:
             raise AuditFileError(f"{self.path}: unfinished. Run the same `ragaudit audit` command: it resumes.")
+        counts = dict(self._all("SELECT name, value FROM meta WHERE name IN (?, ?)", (schema.REPLACED, schema.SUMMED)))
         with self._checked():
-            return Summary.model_validate_json(found[0])
+            behind = int(counts.get(schema.REPLACED, 0)) - int(counts.get(schema.SUMMED, 0))
+            return Summary.model_validate_json(found[0]).model_copy(update={"behind": behind})
 
     def query(self, query_id: str) -> QueryResult | None:
         """The result of one query, if the run has it."""

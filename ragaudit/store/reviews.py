@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 from uuid import uuid4
 
 from pydantic import ValidationError
@@ -16,9 +16,7 @@ from ragaudit.model.diagnosis import Outcome, Stage
 from ragaudit.model.review import Patch, Place, Review
 from ragaudit.store import schema
 from ragaudit.store.codec import to_json
-
-WAIT_SECONDS = 5.0
-"""How long another terminal's write is waited for."""
+from ragaudit.store.shared import WAIT_SECONDS, SharedFile
 
 Clock = Callable[[], datetime]
 
@@ -35,13 +33,12 @@ class Reviews:
     this one.
     """
 
-    def __init__(self, connection: sqlite3.Connection, path: Path, clock: Clock = _now) -> None:
+    def __init__(self, file: SharedFile, clock: Clock = _now) -> None:
         """Use `open`."""
-        self.path = path
-        self._connection = connection
+        self.path = file.path
+        self._file = file
         self._clock = clock
         self._actions: list[str] = []
-        self._file = _identity(path)
 
     @classmethod
     def open(cls, path: Path, clock: Clock = _now, *, writable: bool = True) -> Self:
@@ -50,30 +47,11 @@ class Reviews:
         Raises:
             AuditFileError: It is no audit, is damaged, or may not be written.
         """
-        if not path.is_file():
-            raise AuditFileError(f"{path}: no such file. Write one with `ragaudit audit BUNDLE -o {path.name}`.")
-        with schema.translated(path):
-            connection = sqlite3.connect(
-                f"{path.resolve().as_uri()}?mode={'rw' if writable else 'ro'}",
-                uri=True,
-                isolation_level=None,
-                timeout=WAIT_SECONDS,
-            )
-            try:
-                schema.defend(connection)
-                connection.execute("PRAGMA synchronous = FULL")
-                schema.check(connection, path)
-                if writable:
-                    connection.execute("BEGIN IMMEDIATE")  # said now, not after the first review was typed
-                    connection.execute("ROLLBACK")
-            except BaseException:
-                connection.close()
-                raise
-        return cls(connection, path, clock)
+        return cls(SharedFile.open(path, writable=writable), clock)
 
     def close(self) -> None:
         """Let go of the file."""
-        self._connection.close()
+        self._file.close()
 
     def __enter__(self) -> Self:
         return self
@@ -88,7 +66,7 @@ class Reviews:
         action, at = uuid4().hex, self._clock().isoformat()
         text = patch.model_dump_json(exclude_defaults=True)
         done = 0
-        with self._writing() as connection:
+        with self._file.writing() as connection:
             for query_id in dict.fromkeys(query_ids):
                 found = connection.execute(
                     "INSERT INTO patches (action, query_id, at, about_outcome, about_stage, patch) "
@@ -106,7 +84,7 @@ class Reviews:
         """Take back the last action of this terminal and return the queries that it was about; () = nothing to undo."""
         while self._actions:
             action = self._actions[-1]
-            with self._writing() as connection:
+            with self._file.writing() as connection:
                 ids = [
                     query_id
                     for (query_id,) in connection.execute("SELECT query_id FROM patches WHERE action = ?", (action,))
@@ -126,14 +104,14 @@ class Reviews:
 
     def of(self, query_id: str) -> Review | None:
         """What was said about one query; None = nothing."""
-        found = self._all("SELECT review FROM reviews WHERE query_id = ?", (query_id,))
+        found = self._file.rows("SELECT review FROM reviews WHERE query_id = ?", (query_id,))
         with self._checked():
             return Review.model_validate_json(found[0][0]) if found else None
 
     def every(self) -> Iterator[tuple[Review, Outcome, Stage]]:
         """All reviews of this audit's queries, by query id, each with what the diagnosis says now."""
         sql = "SELECT v.review, q.outcome, q.stage FROM reviews v JOIN queries q USING (query_id) ORDER BY query_id"
-        for text, outcome, stage in self._all(sql, ()):
+        for text, outcome, stage in self._file.rows(sql):
             with self._checked():
                 found = Review.model_validate_json(text), Outcome(outcome), Stage(stage)
             yield found
@@ -141,16 +119,16 @@ class Reviews:
     def count(self) -> int:
         """Queries of this audit with a verdict."""
         sql = "SELECT count(*) FROM reviews v JOIN queries q USING (query_id) WHERE v.verdict IS NOT NULL"
-        return int(self._all(sql, ())[0][0])
+        return int(self._file.rows(sql)[0][0])
 
     def tags(self) -> list[tuple[str, int]]:
         """Tags in use with the number of their queries, most frequent first."""
         sql = "SELECT t.value, count(*) AS n FROM reviews v, json_each(v.tags) t GROUP BY t.value ORDER BY n DESC, 1"
-        return [(str(tag), int(n)) for tag, n in self._all(sql, ())]
+        return [(str(tag), int(n)) for tag, n in self._file.rows(sql)]
 
     def place(self) -> Place:
         """Where the last person stopped."""
-        found = self._all("SELECT value FROM meta WHERE name = 'place'", ())
+        found = self._file.rows("SELECT value FROM meta WHERE name = 'place'")
         try:
             return Place.model_validate_json(found[0][0]) if found else Place()
         except ValidationError:
@@ -158,26 +136,14 @@ class Reviews:
 
     def keep_place(self, place: Place) -> None:
         """Remember where to go on."""
-        with self._writing() as connection:
+        with self._file.writing() as connection:
             connection.execute(
                 "INSERT OR REPLACE INTO meta VALUES ('place', ?)", (place.model_dump_json(exclude_defaults=True),)
             )
 
     def version(self) -> int:
         """A number that changes when another process has written to the file."""
-        return int(self._all("PRAGMA data_version", ())[0][0])
-
-    @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
-        if _identity(self.path) != self._file:  # what is written to a file that was replaced is gone at its close
-            raise AuditFileError(f"{self.path}: another audit took its place. Nothing was saved; open it again.")
-        with schema.translated(self.path), self._connection:
-            self._connection.execute("BEGIN IMMEDIATE")
-            yield self._connection
-
-    def _all(self, sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-        with schema.translated(self.path):
-            return self._connection.execute(sql, values).fetchall()
+        return int(self._file.rows("PRAGMA data_version")[0][0])
 
     @contextmanager
     def _checked(self) -> Iterator[None]:
@@ -200,14 +166,6 @@ class Reviews:
             "INSERT OR REPLACE INTO reviews VALUES (?, ?, ?, ?)",
             (query_id, verdict, to_json(review.tags), review.model_dump_json(exclude_defaults=True)),
         )
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    try:
-        found = path.stat()
-    except FileNotFoundError:
-        return None
-    return found.st_dev, found.st_ino
 
 
 def folded(query_id: str, rows: Sequence[tuple[str, str, str, str]]) -> Review | None:

@@ -16,6 +16,15 @@ SCHEMA_VERSION = 2
 LEAK_OFFSET = 1 << 40
 """Row n of the run has seq n, and n - LEAK_OFFSET when it holds a leak: leaks come first in the file's own order."""
 
+REPLACED = "replaced"
+"""In `meta`: how many results were replaced since the audit was written."""
+
+SUMMED = "replaced_in_summary"
+"""In `meta`: the same count when the summary was made."""
+
+JUDGE = "judge"
+"""In `meta`: who judged the results that were replaced."""
+
 TABLES: dict[str, str] = {
     "meta": "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     "queries": (

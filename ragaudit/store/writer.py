@@ -18,7 +18,7 @@ from ragaudit.model.judgement import Judgement
 from ragaudit.model.result import QueryResult, Summary
 from ragaudit.model.trace import Trace
 from ragaudit.store import schema
-from ragaudit.store.codec import filled, pack_judgement, pack_trace, to_json, unpack_judgement
+from ragaudit.store.codec import filled, pack_judgement, pack_trace, query_columns, to_json, unpack_judgement
 from ragaudit.store.reviews import carry_over
 
 
@@ -98,18 +98,7 @@ class AuditWriter:
         for place, (result, trace) in enumerate(rows, self._next):
             diagnosis = result.diagnosis
             seq = place - schema.LEAK_OFFSET if diagnosis.severity is Severity.LEAK else place
-            queries.append(
-                (
-                    seq,
-                    diagnosis.query_id,
-                    diagnosis.outcome.value,
-                    diagnosis.stage.value,
-                    diagnosis.gap,
-                    to_json(diagnosis.causes),
-                    len(diagnosis.gold),
-                    result.query_text,
-                )
-            )
+            queries.append((seq, diagnosis.query_id, *query_columns(result)))
             results.append((seq, result.model_dump_json(exclude_defaults=True)))
             traces.append((seq, pack_trace(trace)))
             judgement = (judgements or {}).get(diagnosis.query_id)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import work
-from textual.app import App, SystemCommand
+from textual.app import SystemCommand
 from textual.binding import BindingType
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
@@ -21,10 +21,11 @@ from ragaudit.report.as_json import query_row
 from ragaudit.report.clean import for_terminal
 from ragaudit.store.filters import containing
 from ragaudit.tui.clipboard import copy
+from ragaudit.tui.judging import Judging, Source
+from ragaudit.tui.judging_app import JudgingApp
 from ragaudit.tui.keys import EVERYWHERE, REVIEW, Key, bindings
 from ragaudit.tui.panes import Pane
 from ragaudit.tui.preferences import ANSI, checked_keymap, checked_theme
-from ragaudit.tui.screens.base import AppScreen
 from ragaudit.tui.screens.dialogs import FilterDialog, FindDialog, HelpDialog, about_help
 from ragaudit.tui.screens.overview import OverviewScreen
 from ragaudit.tui.screens.review import ReviewScreen
@@ -65,13 +66,13 @@ class QueryCommands(Provider):
             yield title, partial(app.open_query, row.query_id), escape(for_terminal(row.query_text, 70))
 
 
-class ReviewApp(App[int]):
+class ReviewApp(JudgingApp):
     """`ragaudit review`."""
 
     TITLE = "ragaudit"
     CSS_PATH = Path(__file__).with_name("app.tcss")
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(EVERYWHERE)]
-    COMMANDS = App.COMMANDS | {QueryCommands}
+    COMMANDS = JudgingApp.COMMANDS | {QueryCommands}
     ENABLE_COMMAND_PALETTE = True
 
     def __init__(
@@ -81,6 +82,7 @@ class ReviewApp(App[int]):
         theme: str = DARK.name,
         keymap: Mapping[str, str] | None = None,
         first: str = "review",
+        source: Source | None = None,
         no_color: bool = False,
     ) -> None:
         """The session stays the caller's to close.
@@ -90,10 +92,12 @@ class ReviewApp(App[int]):
             theme: Name of a theme, ours or one of Textual's, as `checked_theme` gives it.
             keymap: Id of a key (`review.agree`) -> the keys that take its place, as `checked_keymap` gives it.
             first: The screen to start on.
+            source: Where judging gets its bundle and its judge; None = this app cannot judge.
             no_color: Offer no theme that cannot be read without colour.
         """
         super().__init__()
         self.session = session
+        self.judging = Judging(session.reader.path, source)
         self.keymap = dict(keymap or {})
         self._first = first
         for ours in THEMES:
@@ -113,16 +117,7 @@ class ReviewApp(App[int]):
         self.install_screen(ReviewScreen(), "review")
         self.push_screen(self._first)
         self.set_interval(LOOK_SECONDS, self._look)
-
-    @property
-    def main_screen(self) -> AppScreen | None:
-        """The screen below any dialog."""
-        return next((s for s in reversed(self.screen_stack) if isinstance(s, AppScreen)), None)
-
-    def say(self, text: str, *, trouble: bool = False) -> None:
-        """Put a sentence in the status line of the screen."""
-        if self.main_screen is not None:
-            self.main_screen.say(text, trouble=trouble)
+        self.call_after_refresh(self.catch_up)
 
     def open_query(self, query_id: str) -> None:
         """Go to a query, whatever the filter."""
@@ -138,7 +133,7 @@ class ReviewApp(App[int]):
     def action_find(self) -> None:
         """Narrow the queue while typing."""
         self.action_show_screen("review")
-        self.push_screen(FindDialog(self.session, self._redraw), self._narrowed)
+        self.push_screen(FindDialog(self.session, self.redraw), self._narrowed)
 
     def action_filter(self) -> None:
         """Filter the queue."""
@@ -149,7 +144,7 @@ class ReviewApp(App[int]):
             self.session.narrow(text)
             self.action_show_screen("review")
             self.say(f"{self.session.count:,} match")
-        self._redraw()
+        self.redraw()
 
     def action_export(self) -> None:
         """Write queries to a file."""
@@ -213,10 +208,6 @@ class ReviewApp(App[int]):
         about, text = about_help(focused)
         self.push_screen(HelpDialog(about, text, (*self._screen_keys(), *EVERYWHERE), self.keymap))
 
-    def action_leave(self) -> None:
-        """Quit."""
-        self.exit(0)
-
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Every key's action by name, beside Textual's own."""
         for key in (*self._screen_keys(), *EVERYWHERE):
@@ -231,13 +222,12 @@ class ReviewApp(App[int]):
 
     def _look(self) -> None:
         """Take in what other terminals wrote."""
-        if self.session.refresh() and self.main_screen is not None:
-            self._redraw()
-            self.say("another terminal wrote to this audit: shown as it is now")
-
-    def _redraw(self) -> None:
-        if self.main_screen is not None:
-            self.main_screen.redraw()
+        if self.screen is not self.main_screen:
+            return  # a dialog is about the query that it was opened on
+        if self.session.refresh():
+            self.redraw()
+            if not self.judging.is_on:
+                self.say("another terminal wrote to this audit: shown as it is now")
 
 
 def run(
@@ -248,6 +238,7 @@ def run(
     settings: TuiSettings,
     place: str,
     no_color: bool,
+    source: Source | None = None,
 ) -> int:
     """Open an audit in the app, and return the exit code.
 
@@ -258,8 +249,9 @@ def run(
         settings: Theme and keys.
         place: Where they were said, for a message about them.
         no_color: NO_COLOR is set.
+        source: Where judging gets its bundle and its judge; None = this app cannot judge.
     """
     theme = checked_theme(settings.theme, place, no_color=no_color)
     keymap = checked_keymap(settings.keymap, place)
     with Session.open(path, query_id=query_id, filter_text=filter_text) as session:
-        return ReviewApp(session, theme=theme, keymap=keymap, no_color=no_color).run() or 0
+        return ReviewApp(session, theme=theme, keymap=keymap, no_color=no_color, source=source).run() or 0

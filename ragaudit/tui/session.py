@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -43,6 +43,8 @@ class Session:
     layout: dict[str, str] = field(default_factory=dict)
     _pages: OrderedDict[int, list[Row]] = field(default_factory=OrderedDict)
     _version: int = 0
+    _is_behind: bool = False
+    """The queue is as it was before another's write took the current query out of it."""
 
     def __post_init__(self) -> None:
         self.summary = self.reader.summary()
@@ -60,18 +62,14 @@ class Session:
             AuditFileError: It is no audit, or is damaged.
             ConfigError: The filter is not understood, or the query is not there.
         """
-        reader = AuditReader.open(path)
-        try:
+        with ExitStack() as opened:
+            reader = opened.enter_context(AuditReader.open(path))
             reviews, why = _reviews(path)
+            if reviews is not None:
+                opened.enter_context(reviews)
             session = cls(reader, reviews, why)
-            try:
-                session._start(query_id, filter_text)
-            except BaseException:
-                session.close()
-                raise
-        except BaseException:
-            reader.close()
-            raise
+            session._start(query_id, filter_text)
+            opened.pop_all()  # nothing failed: it is the session's to close from here on
         return session
 
     def _start(self, query_id: str | None, filter_text: str | None) -> None:
@@ -148,6 +146,11 @@ class Session:
 
     def move(self, by: int) -> bool:
         """Go on by some rows, as far as there are any; False at the end."""
+        if self._is_behind:  # the current query has left the queue: the next one moves up to its place
+            index = self.index
+            self._recount()
+            self.go(index + by - (by > 0))
+            return True
         return self.go(self.index + by)
 
     def go(self, index: int) -> bool:
@@ -156,8 +159,14 @@ class Session:
         moved, self.index = wanted != self.index, wanted
         return moved
 
+    def queue_ids(self) -> list[str]:
+        """The queries of the queue."""
+        return self.reader.ids(self.filter, marks=self.marks)
+
     def show(self, query_id: str) -> bool:
         """Stand on a query, without the filter if the filter hides it; False when the audit does not have it."""
+        if self._is_behind:
+            self._recount()
         found = self._index_of(query_id)
         if found is None:
             if self.reader.index_of(query_id) is None:
@@ -203,7 +212,7 @@ class Session:
 
     def mark_all(self) -> int:
         """Mark every query of the queue, or take every mark off when all of them are; how many are marked now."""
-        ids, here = self.reader.ids(self.filter, marks=self.marks), self.here
+        ids, here = self.queue_ids(), self.here
         self.marks = set() if self.marks.issuperset(ids) else self.marks | set(ids)
         self._stay_on(here)
         return len(self.marks)
@@ -280,7 +289,10 @@ class Session:
         here = self.here
         self._version = version
         self.summary = self.reader.summary()
-        self._stay_on(here)
+        if here is None or self._index_of(here) is not None:
+            self._stay_on(here)
+        else:
+            self._is_behind = True  # its row stays until one moves on: a verdict must not land on another query
         return True
 
     def _apply(self, patch: Patch, said: str, *, go_on: bool) -> str:
@@ -313,6 +325,7 @@ class Session:
         return self.reader.index_of(query_id, self.filter, sort=self.sort, marks=self.marks)
 
     def _recount(self) -> None:
+        self._is_behind = False
         self._pages.clear()
         self.count = self.reader.count(self.filter, marks=self.marks)
         self.index = max(0, min(self.index, self.count - 1))

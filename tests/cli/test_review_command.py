@@ -235,7 +235,7 @@ def test_the_demo_opens_the_app_on_a_terminal_and_says_where_the_audit_is(tmp_pa
     demo = import_module("ragaudit.cli.commands.demo")
     opened = []
     monkeypatch.setattr(demo, "at_a_terminal", lambda: True)
-    monkeypatch.setattr(demo, "run_app", lambda path: opened.append(path) or 0)
+    monkeypatch.setattr(demo, "run_app", lambda path, source: opened.append(path) or 0)
     said = told(["demo"], capsys)
     assert [path.name for path in opened] == ["demo.audit"]
     assert said.out == ""

@@ -34,11 +34,11 @@ def table(tokens=None, source=None, text=None):
     return ChunkTable(source or {}, tokens or {}, text or {})
 
 
-def packed(query, chunks=None, level=Level.POOL, was=None, **over):
+def packed(query, chunks=None, level=Level.POOL, was=None, meets=None, **over):
     """What would be packed under the configuration with these keys changed, as letters; or why nobody knows.
 
     `was` holds the keys it was logged under, where the reason depends on them; by default the same.
     """
     now = pipeline(**over)
-    found = replay(query, now if was is None else pipeline(**was), now, chunks or table(), level)
+    found = replay(query, now if was is None else pipeline(**was), now, chunks or table(), level, meets or {})
     return "".join(found) if isinstance(found, tuple) else found.reason

@@ -251,3 +251,44 @@ def test_the_gold_s_other_names_count():
     verdict = Diagnosis(query_id="q9", outcome=Outcome.FAIL, delivered=False, gold=(lost,))
     made.add(gather(relabelled, identities, AclSettings()), verdict, pipeline(), identities, AclSettings())
     assert made.effect(MORE, "k").kept == ("q9",)
+
+
+TENANTS = {"a": "t1", "b": "t2", "c": "t1", "d": "t1", "e": "t2"}
+
+
+def filtered_behind_the_search(sent, acl=None):
+    """Lists in the order b a d c; the filter was given two of them, and left a."""
+    rows = {
+        name: Chunk(chunk_id=name, metadata={"tenant": tenant}, acl=(acl or {}).get(name, ("staff",)))
+        for name, tenant in TENANTS.items()
+    }
+    identities = Identities.of(Inventory.of(None, rows, None))
+    post = {"filter": {"mode": "post", "fetch_k": 2}}
+    of = query("d", "q2", context="a", fused="badc", after_filter="a", filters_applied=sent, user_acl=("staff",))
+    made = Bench(table(), {}, gain="linear", seed=0, resamples=50)
+    verdict = Diagnosis(query_id="q2", outcome=Outcome.FAIL, delivered=False)
+    made.add(gather(of, identities, AclSettings()), verdict, pipeline(**post), identities, AclSettings())
+    return made
+
+
+def test_a_filter_behind_the_search_keeps_the_rows_that_meet_it_when_it_is_given_more():
+    made = filtered_behind_the_search({"tenant": "t1"})
+    assert made.effect(with_value("filter.fetch_k", 3), "more").kept == ("q2",)
+    assert made.effect(with_value("filter.mode", "pre"), "pre").unknown == {
+        "q2": "what the search returns is not recorded for another configuration"
+    }
+
+
+def test_a_row_whose_stored_acl_keeps_the_user_out_stays_out_of_every_replay():
+    sent = {"tenant": "t1", "acl": ["staff"]}
+    closed = filtered_behind_the_search(sent, {"d": ("board",)})
+    effect = closed.effect(with_value("filter.fetch_k", 4), "more")
+    assert (effect.kept, effect.leaking, effect.unknown) == ((), (), {})
+    assert filtered_behind_the_search(sent).effect(with_value("filter.fetch_k", 4), "more").kept == ("q2",)
+
+
+def test_a_filter_that_our_reading_does_not_reproduce_is_not_replayed():
+    made = filtered_behind_the_search({"tenant": "t2"})
+    assert made.effect(with_value("filter.fetch_k", 3), "more").unknown == {
+        "q2": "replaying no change gives another context"
+    }

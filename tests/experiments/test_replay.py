@@ -10,6 +10,7 @@ from ragaudit.config import load_settings
 from ragaudit.experiments.levels import Level, level_of
 from ragaudit.experiments.pool import Unreplayable
 from ragaudit.experiments.replay import ChunkTable, replay
+from ragaudit.experiments.score_fusion import fused_by_score
 from ragaudit.model.inventory import Chunk, Inventory
 from ragaudit.readers.bundle import locate, open_bundle, read_traces
 
@@ -65,9 +66,33 @@ def test_one_arm_alone_needs_no_fusion():
     assert packed(trace({"dense": ("c", "a", "b", "d")}), arms=["dense"], fusion={"method": None}) == "cab"
 
 
-def test_another_fusion_than_by_rank_is_refused():
-    assert packed(trace(), fusion={"method": "Relative_Score"}) == "fusion relative_score is not recomputed from ranks"
-    assert packed(trace(), fusion={"method": None}) == "fusion method unknown is not recomputed from ranks"
+def test_a_fusion_that_is_not_known_is_refused():
+    assert packed(trace(), fusion={"method": "Weighted"}) == "fusion weighted is not recomputed"
+    assert packed(trace(), fusion={"method": None}) == "fusion method unknown is not recomputed"
+
+
+def test_scores_scaled_from_least_to_greatest_are_summed():
+    # dense a 1, b 0.5, c 0; bm25 b 1, d 0: b 1.5, a 1, c 0, d 0
+    assert packed(trace(), k_final=4, fusion={"method": "relative_score"}) == "bacd"
+    assert packed(trace(), k_final=2, fusion={"method": "relative_score", "weights": {"bm25": 0.4}}) == "ab"
+
+
+def test_scores_scaled_by_their_spread_are_summed():
+    # three deviations about the mean: dense a 0.704, b 0.5, c 0.296 (sd 0.0816); bm25 b 0.667, d 0.333
+    found = fused_by_score({n: hits(ids) for n, ids in ARMS.items()}, pipeline().fusion, "distribution_based")
+    assert found == pytest.approx({"b": 0.5 + 2 / 3, "a": 0.704124, "d": 1 / 3, "c": 0.295876}, abs=1e-6)
+    assert packed(trace(), k_final=4, fusion={"method": "distribution_based"}) == "badc"
+
+
+def test_distances_are_turned_around_and_equal_scores_are_all_one():
+    distances = {"dense": hits({"a": 0.1, "b": 0.3, "c": 0.5}), "bm25": hits({"b": 2.0, "d": 2.0})}
+    found = fused_by_score(distances, pipeline().fusion, "relative_score")
+    assert found == pytest.approx({"a": 1.0, "b": 1.5, "c": 0.0, "d": 1.0})
+
+
+def test_fusion_by_score_without_a_score_is_refused():
+    said = packed(trace({"dense": ("a", "b"), "bm25": ("b",)}), fusion={"method": "relative_score"})
+    assert said == "an arm's scores are not logged, and fusion reads them"
 
 
 @pytest.mark.parametrize(
@@ -230,6 +255,9 @@ def test_the_chunk_table_knows_aliases():
         ({"fusion": {"weights": {"bm25": 2.0}}}, Level.POOL),
         ({"arms": ["dense"]}, Level.POOL),
         ({"k_final": 4, "fusion": {"k": 10}}, Level.POOL),
+        ({"filter": {"fetch_k": 50}}, Level.FILTER),
+        ({"filter": {"mode": "pre"}}, Level.SEARCH),
+        ({"filter": {"expected": {"tenant": "b"}}}, Level.SEARCH),
         ({"search": {"dense": {"fetch_k": 50}}}, Level.SEARCH),
         ({"pack": {"parent_expansion": True}}, Level.SEARCH),
         ({"fusion": {"id_key": "chunk_id"}}, Level.SEARCH),
@@ -306,6 +334,43 @@ def test_a_filter_behind_each_arm_leaves_the_lists_that_were_fused():
     after = {"dense": hits({"b": 0.8, "c": 0.7}), "bm25": hits({"d": 9.0})}
     query = trace().model_copy(update={"after_filter": after})
     assert packed(query) == "bdc"
+
+
+MEETS = {"b": False, "a": True, "d": False, "c": True}
+POST = {"mode": "post", "fetch_k": 2}
+
+
+def filtered(query, fetch, meets=None, **over):
+    known = MEETS if meets is None else meets
+    return packed(query, level=Level.FILTER, meets=known, filter={**POST, "fetch_k": fetch}, **over)
+
+
+def test_more_candidates_for_a_filter_behind_fusion_bring_the_rows_that_meet_it():
+    query = trace(fused=FUSED, after_filter="a")
+    assert [filtered(query, fetch) for fetch in (2, 3, 4, 9)] == ["a", "a", "ac", "ac"]
+
+
+def test_a_row_of_which_it_is_not_known_whether_it_meets_the_filter_is_refused():
+    query = trace(fused=FUSED, after_filter="a")
+    assert filtered(query, 2, {"b": False, "a": True}) == "a"
+    assert filtered(query, 3, {"b": False, "a": True}) == "whether some candidates meet the filter is not known"
+
+
+def test_a_filter_is_not_replayed_where_the_list_before_it_ends_or_nobody_said_what_it_was_given():
+    alone = trace(None, fused="badc", after_filter="a")
+    assert filtered(alone, 4) == "ac"
+    assert filtered(alone, 5) == SHORT
+    assert filtered(alone, None) == "how many candidates the filter was given is not known"
+    assert filtered(trace(fused=FUSED), 4) == "the list behind the filter is not logged"
+
+
+def test_more_candidates_for_a_filter_behind_each_arm():
+    asked = {"dense": {"limit": 5}, "bm25": {"limit": 2}}
+    query = trace(arm_status=asked).model_copy(update={"after_filter": {"dense": hits("a"), "bm25": ()}})
+    assert [filtered(query, fetch) for fetch in (1, 2)] == ["a", "a"]
+    assert filtered(query, 3) == SHORT  # bm25 was asked for two
+    longer = query.model_copy(update={"arm_status": trace(arm_status={n: {"limit": 9} for n in ARMS}).arm_status})
+    assert filtered(longer, 3) == "ac"
 
 
 def test_another_reranker_s_scores_are_not_recorded():

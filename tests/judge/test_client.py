@@ -2,6 +2,7 @@ import asyncio
 from email.utils import formatdate
 from typing import Any
 
+import msgspec
 import pytest
 from loopback import Asked, Die, Drip, Loopback, Raw, Say, Status, Step
 from msgspec.structs import replace
@@ -159,6 +160,28 @@ def test_429_waits_as_long_as_the_server_says() -> None:
     assert len(server.asked) == 2
     # The pause itself with a little jitter; the gate for all calls is over by then.
     assert clock.waits == [pytest.approx(7.4)]
+
+
+def test_what_a_call_waits_for_can_be_told() -> None:
+    class Listening(FakeClock):
+        async def sleep(self, seconds: float) -> None:
+            said.append(client.waiting())
+            await super().sleep(seconds)
+
+    said: list[str] = []
+    with Loopback(by_turns(Status(429, headers={"Retry-After": "7"}), Status(503), Say())) as server:
+        client = LiteLLMClient(Limits(call_timeout=20), clock=Listening(), random=NoJitter(), env={})  # type: ignore[arg-type]
+        request = msgspec.structs.replace(a_request(), api_base=server.url)
+
+        async def call() -> Reply | Failure:
+            try:
+                return await client.complete(request)
+            finally:
+                await client.aclose()
+
+        assert isinstance(asyncio.run(call()), Reply)
+    assert said == ["1 call waits 7 s: rate limit (429)", "1 call waits 2 s: the server failed"]
+    assert client.waiting() == ""
 
 
 def test_429_with_an_http_date_waits_until_then() -> None:

@@ -285,6 +285,48 @@ def test_the_overall_time_limit_ends_a_run(tmp_path: Path) -> None:
     ]
 
 
+# --- pausing --------------------------------------------------------------------------------------------------
+
+
+def test_a_pause_starts_no_call_and_reads_no_sample_while_what_is_in_flight_ends(tmp_path: Path) -> None:
+    class Held(FakeClient):
+        async def work(self, request: Request) -> None:
+            while not let_go.is_set():
+                await asyncio.sleep(0.001)
+
+    client, let_go, seen = Held(), threading.Event(), []
+
+    def pause() -> bool:
+        """From the first call on, until a good while after its reply."""
+        if client.asked:
+            let_go.set()
+        answered = [progress for progress in seen if progress.replies == 1]
+        return bool(client.asked) and len(answered) < 4
+
+    read: list[str] = []
+
+    def samples() -> Iterator[JudgeSample]:
+        for sample in some_samples(3):
+            read.append(sample.query_id)
+            yield sample
+
+    with a_tape(tmp_path) as tape:
+        judged = list(go(tape, client, samples(), limits=Limits(concurrency=1), pause=pause, progress=seen.append))
+    assert [judgement.query_id for judgement in judged] == ["q0", "q1", "q2"]
+    assert (seen[-1].replies, seen[-1].failed) == (6, {})
+    while_paused = [progress for progress in seen if progress.replies == 1][:4]
+    assert {(progress.in_flight, progress.samples) for progress in while_paused} == {(0, 0)}
+
+
+def test_a_pause_before_anything_is_asked_reads_nothing_and_a_stop_ends_it(tmp_path: Path) -> None:
+    seen: list[JudgeProgress] = []
+    client = FakeClient()
+    with a_tape(tmp_path) as tape:
+        run_over = go(tape, client, 3, pause=lambda: True, stop=lambda: len(seen) >= 2, progress=seen.append)
+        assert list(run_over) == []
+    assert (client.asked, len(seen)) == ([], 2)
+
+
 # --- budget ---------------------------------------------------------------------------------------------------
 
 

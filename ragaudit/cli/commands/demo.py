@@ -10,7 +10,7 @@ import ragaudit
 from ragaudit.cli.bundle_options import opened, quiet_option
 from ragaudit.cli.commands.audit import audited, show
 from ragaudit.cli.commands.report import written
-from ragaudit.cli.commands.review import at_a_terminal, run_app
+from ragaudit.cli.commands.review import at_a_terminal, run_app, source_of
 from ragaudit.cli.streams import Streams
 from ragaudit.diagnosis.registry import CAUSES, STAGE_NOTES
 from ragaudit.errors import InputError
@@ -45,7 +45,7 @@ def command(ctx: click.Context, as_report: bool, no_review: bool, as_json: bool)
         example = worked_example(summary, reader.iter_results(passed=False))
     query_id = example.diagnosis.query_id if example is not None else "QUERY_ID"
     if not no_review and at_a_terminal():
-        code = run_app(out)
+        code = run_app(out, source_of(streams, out, folder, None))
         streams.say(_next(out, folder, query_id))
         ctx.exit(code)
     show(streams, out, summary, as_json=False, shown=None)

@@ -11,7 +11,7 @@ import click
 
 from ragaudit.audit.judging import samples
 from ragaudit.cli.bundle_options import PATH, bundle_options, find, limit_options, opened, quiet_option
-from ragaudit.cli.judging import judge_of
+from ragaudit.cli.judging import NO_MODEL, judge_of, judged_into
 from ragaudit.cli.streams import ExitCode, Streams
 from ragaudit.cli.tape_paths import folder_of, tape_paths
 from ragaudit.config import JudgeSettings, QuadrantSettings, Settings, load_settings
@@ -42,8 +42,6 @@ from ragaudit.store import AuditReader
 from ragaudit.store.calibration import write_calibration
 
 T = TypeVar("T")
-
-NO_MODEL = "judge.model: no model is set. Name it in the [judge] table of ragaudit.toml, or pass --judge MODEL."
 
 model_option = click.option("--judge", metavar="MODEL", help="The model, as LiteLLM names it; wins over ragaudit.toml.")
 tape_option = click.option(
@@ -106,6 +104,8 @@ def plan(
 @limit_option
 @limit_options
 @click.option("-o", "--output", type=PATH, metavar="FILE", help="The audit file; default: <bundle>.audit here.")
+@click.option("--bundle", "of_audit", type=PATH, metavar="DIR", help="With an audit: the bundle that was audited.")
+@click.option("--filter", "filter_text", metavar="EXPR", help="With an audit: only these, as stage:rerank is:unjudged.")
 @click.option("--json", "as_json", is_flag=True, help="The whole audit as JSON instead of the summary.")
 @quiet_option
 @click.pass_context
@@ -120,10 +120,24 @@ def run(
     rpm: float | None,
     tpm: float | None,
     output: Path | None,
+    of_audit: Path | None,
+    filter_text: str | None,
     as_json: bool,
     **files: Path | None,
 ) -> None:
-    """Audit BUNDLE with the judge on: the same as `ragaudit audit --judge MODEL`, and a model must be set."""
+    """Audit BUNDLE with the judge on: the same as `ragaudit audit --judge MODEL`, and a model must be set.
+
+    With a finished audit in BUNDLE's place, its queries are judged into it: those that leave something open, as far as
+    --filter goes. Each is in the file as soon as it is done; the rest stays as it was. `review` does the same with `J`.
+    """
+    if bundle is not None and bundle.is_file():
+        if limit is not None or output is not None or any(files.values()):
+            raise click.UsageError("An audit file takes only --bundle, --filter, --judge, --tape and --json.")
+        if not judged_into(ctx.obj, bundle, of_audit, filter_text or "", judge, tape, as_json=as_json):
+            ctx.exit(ExitCode.JUDGE)
+        return
+    if of_audit is not None or filter_text is not None:
+        raise click.UsageError("--bundle and --filter go with an audit file: ragaudit judge run RUN.audit.")
     config = find(bundle, files).config
     model = judge or _settings(load_settings(config, env=os.environ, flags={})).model
     if not model:

@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, TextIO
 
 import click
@@ -11,6 +12,7 @@ import click
 from ragaudit.cli.bundle_options import PATH, quiet_option
 from ragaudit.cli.streams import Streams
 from ragaudit.tui.first_look import first_look
+from ragaudit.tui.judging import Source
 
 if TYPE_CHECKING:  # none of these is loaded before the first query is on the screen
     from ragaudit.config import TuiSettings
@@ -25,6 +27,8 @@ PORT = 8000
 @click.argument("audit", type=PATH)
 @click.option("--query", "query_id", metavar="ID", help="Start on this query.")
 @click.option("--filter", "filter_text", metavar="EXPR", help="Start with this filter, as stage:rerank is:unreviewed.")
+@click.option("--bundle", type=PATH, metavar="DIR", help="To judge: the bundle that was audited; default: beside it.")
+@click.option("--tape", type=click.Choice(["none", "once", "new", "all"]), help="To judge: where replies come from.")
 @click.option("--plain", is_flag=True, help="Plain text: one query is printed, one line is read. For screen readers.")
 @click.option("--serve", is_flag=True, help="In a browser on this machine; needs ragaudit[serve].")
 @click.option("--port", type=click.IntRange(1, 65535), default=PORT, show_default=True, help="For --serve.")
@@ -58,11 +62,13 @@ def command(
     theme: str | None,
     config: Path | None,
     in_browser: bool,
+    bundle: Path | None,
+    tape: str | None,
 ) -> None:
-    """The terminal app: step through the failing queries of an audit, and say what you think of each diagnosis.
+    """Step through failing queries in the terminal app, and say what you think of them: it is kept in the audit file.
 
-    What you say is kept in the audit file. Where stdin or stdout is no terminal, the query is printed and nothing
-    is asked.
+    `J` there judges a query or the queue; for that it needs the bundle that was audited. Where stdin or stdout is no
+    terminal, the query is printed and nothing is asked.
     """
     streams: Streams = ctx.obj
     if sum((plain, serve, export is not None, agreement)) > 1:
@@ -78,9 +84,12 @@ def command(
     elif plain:
         _plain(streams, audit, query_id, filter_text)
     elif serve:
-        _serve(streams, audit, query_id, filter_text, theme, config, port)
+        given = {"--query": query_id, "--filter": filter_text, "--theme": theme, "--config": config}
+        given |= {"--bundle": bundle, "--tape": tape}
+        _serve(streams, audit, query_id, filter_text, theme, config, port, given)
     elif in_browser or at_a_terminal():
-        ctx.exit(run_app(audit, query_id, filter_text, theme=theme, config=config))
+        source = source_of(streams, audit, bundle, tape)
+        ctx.exit(run_app(audit, source, query_id, filter_text, theme=theme, config=config))
     else:
         _once(streams, audit, query_id, filter_text)
 
@@ -92,6 +101,7 @@ def at_a_terminal() -> bool:
 
 def run_app(
     audit: Path,
+    source: Source,
     query_id: str | None = None,
     filter_text: str | None = None,
     *,
@@ -104,7 +114,30 @@ def run_app(
         from ragaudit.tui.app import run
 
         no_color = bool(os.environ.get("NO_COLOR"))
-        return run(audit, query_id=query_id, filter_text=filter_text, settings=settings, place=place, no_color=no_color)
+        return run(
+            audit,
+            query_id=query_id,
+            filter_text=filter_text,
+            settings=settings,
+            place=place,
+            no_color=no_color,
+            source=source,
+        )
+
+
+def source_of(streams: Streams, audit: Path, folder: Path | None, tape: str | None) -> Source:
+    """Where the app gets bundle and judge. What that takes is loaded when somebody wants to judge."""
+
+    def judging() -> ModuleType:
+        from ragaudit.cli import judging
+
+        return judging
+
+    return Source(
+        bundle=lambda summary: judging().bundle_of(audit, summary, folder),
+        judge=lambda bundle, to_plan: judging().reviewing_judge(streams, bundle, tape, to_plan=to_plan),
+        lookup=lambda bundle: judging().lookup_of(bundle),
+    )
 
 
 def _settings(theme: str | None, config: Path | None) -> "tuple[TuiSettings, str]":
@@ -214,6 +247,7 @@ def _serve(
     theme: str | None,
     config: Path | None,
     port: int,
+    given: Mapping[str, object],
 ) -> None:
     from ragaudit.tui.preferences import checked_keymap, checked_theme
     from ragaudit.tui.session import Session
@@ -224,7 +258,6 @@ def _serve(
     Session.open(audit, query_id=query_id, filter_text=filter_text).close()  # what is wrong is said here, once
     from ragaudit.tui.serve import serve
 
-    given = {"--query": query_id, "--filter": filter_text, "--theme": theme, "--config": config}
     options = [word for name, value in given.items() if value is not None for word in (name, str(value))]
     serve([str(audit), *options], port=port, say=streams.say)
 

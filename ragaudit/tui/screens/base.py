@@ -15,6 +15,7 @@ from ragaudit.tui.panes import Pane
 
 if TYPE_CHECKING:
     from ragaudit.tui.app import ReviewApp
+    from ragaudit.tui.judging import Judging
     from ragaudit.tui.keys import Key
     from ragaudit.tui.session import Session
 
@@ -33,6 +34,11 @@ class AppScreen(Screen[None]):
         """The audit that is open."""
         return cast("ReviewApp", self.app).session
 
+    @property
+    def judging(self) -> Judging:
+        """What is judged meanwhile."""
+        return cast("ReviewApp", self.app).judging
+
     def compose(self) -> ComposeResult:
         """Bar, body, status, footer."""
         yield bar("top")
@@ -46,6 +52,9 @@ class AppScreen(Screen[None]):
 
     def redraw(self) -> None:
         """Show the session as it is now."""
+
+    def show_judging(self) -> None:
+        """Judging has gone on."""
 
     def on_screen_resume(self) -> None:
         """Another screen may have changed what is shown."""
@@ -62,6 +71,8 @@ class AppScreen(Screen[None]):
     def draw_top(self, said: str, *, narrow: str = "") -> None:
         """The title bar: the run, what the screen says, and which screens there are, or where it is narrow `narrow`."""
         top = self.query_one("#top", Pane)
+        if self.judging.is_on:
+            said = f"{self.judging.words()}   {said}"
         if self.has_class("-wide"):
             names = [f"[{name.capitalize()}]" if name == self.NAME else name.capitalize() for name in SCREENS]
             run = for_terminal(self.session.summary.run.name, 20)

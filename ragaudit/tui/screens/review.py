@@ -109,6 +109,10 @@ class ReviewScreen(AppScreen):
         self._draw_queue()
         self._draw_panes()
 
+    def show_judging(self) -> None:
+        """In the title bar."""
+        self._top()
+
     def _load(self) -> None:
         before = self.view.query_id if self.view is not None else None
         self.view = self.session.view()
