@@ -50,6 +50,7 @@ cassettes: $(READY)
 
 picture: $(READY)
 	$(BIN)/python docs/picture.py
+	$(BIN)/python docs/cast.py
 
 keys: $(READY)
 	$(BIN)/python docs/keys_table.py

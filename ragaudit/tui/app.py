@@ -222,7 +222,7 @@ class ReviewApp(JudgingApp):
 
     def _look(self) -> None:
         """Take in what other terminals wrote."""
-        if self.screen is not self.main_screen:
+        if self.screen_stack[-1:] != [self.main_screen]:  # at the end there is no screen left
             return  # a dialog is about the query that it was opened on
         if self.session.refresh():
             self.redraw()
