@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ragaudit.experiments.bench import Bench, Effect
+from ragaudit.experiments.events import proposes
 from ragaudit.experiments.levers import LEVERS, admits, is_retrieval, lever, lever_for
 from ragaudit.experiments.parts import answers
 from ragaudit.experiments.variants import Variant, certain, variants
@@ -132,8 +133,7 @@ def propose(
 
 def is_refuted(experiment: Experiment, refuted: Collection[tuple[str, str]]) -> bool:
     """The journal has this variable, by its own name or a wildcard's, at this value; or nothing is said of a value."""
-    value = _as_text(experiment.after)
-    return any(means(experiment.variable, variable) and value in ("", tried) for variable, tried in refuted)
+    return any(proposes(experiment, variable, value) for variable, value in refuted)
 
 
 # --- which levers, for which queries ------------------------------------------------------------------------------

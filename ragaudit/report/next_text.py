@@ -62,30 +62,14 @@ def proposal(experiment: Experiment) -> str:
     return f"{change_of(experiment)}, {effect(experiment)}"
 
 
-def _first(experiment: Experiment, width: int) -> Iterator[str]:
-    yield from wrap(for_terminal(change_of(experiment)), width, first="  > ", rest="    ")
-    for label, text in (
-        ("effect", effect(experiment)),
-        ("where", _where(experiment)),
-        ("why", experiment.why),
-        ("frozen", "; ".join(experiment.frozen)),
-        ("watch", ", ".join(LABELS.get(name, name) for name in experiment.watch)),
-        ("needs", f"authorisation: {experiment.authorisation}" if experiment.authorisation else ""),
-        ("how", experiment.how),
-        ("queries", _listed(experiment.queries)),
-    ):
-        if text:
-            yield from wrap(for_terminal(text), width, first=f"  {label:<8} ", rest=" " * 11)
-    yield from _figures(experiment, width)
-
-
-def _where(experiment: Experiment) -> str:
+def where_text(experiment: Experiment) -> str:
+    """Which queries alone would change; empty = the value of the whole run does."""
     if not experiment.departing:
         return ""
     return f"only in queries that depart from the run's value: {_listed(experiment.departing)}"
 
 
-def _figures(experiment: Experiment, width: int) -> Iterator[str]:
+def figure_lines(experiment: Experiment, width: int) -> Iterator[str]:
     """The intervals, each over the queries it says; the whole run's where enough of it was replayed."""
     replay = experiment.replay
     if replay is None:
@@ -103,6 +87,23 @@ def _figures(experiment: Experiment, width: int) -> Iterator[str]:
         yield "  over the whole run: needs a run, too few queries can be replayed"
     for reason, n in sorted(replay.unknown.items(), key=lambda each: -each[1])[:3]:
         yield from wrap(for_terminal(f"{n} not replayed: {reason}"), width, first="  - ", rest="    ")
+
+
+def _first(experiment: Experiment, width: int) -> Iterator[str]:
+    yield from wrap(for_terminal(change_of(experiment)), width, first="  > ", rest="    ")
+    for label, text in (
+        ("effect", effect(experiment)),
+        ("where", where_text(experiment)),
+        ("why", experiment.why),
+        ("frozen", "; ".join(experiment.frozen)),
+        ("watch", ", ".join(LABELS.get(name, name) for name in experiment.watch)),
+        ("needs", f"authorisation: {experiment.authorisation}" if experiment.authorisation else ""),
+        ("how", experiment.how),
+        ("queries", _listed(experiment.queries)),
+    ):
+        if text:
+            yield from wrap(for_terminal(text), width, first=f"  {label:<8} ", rest=" " * 11)
+    yield from figure_lines(experiment, width)
 
 
 def _line(experiment: Experiment, width: int) -> str:

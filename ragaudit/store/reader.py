@@ -160,6 +160,11 @@ class AuditReader:
             for (query_id,) in self._all(f"SELECT q.query_id FROM queries q WHERE {condition} ORDER BY q.seq", values)
         ]
 
+    def query_texts(self, query_ids: Sequence[str]) -> dict[str, str]:
+        """The text of these queries by id, as far as the run has them."""
+        sql = "SELECT query_id, query_text FROM queries WHERE query_id IN (SELECT value FROM json_each(?))"
+        return {str(query_id): str(text) for query_id, text in self._all(sql, (json.dumps(list(query_ids)),))}
+
     def index_of(
         self, query_id: str, where: Filter = EVERYTHING, *, sort: Sort = Sort.TRACES, marks: Collection[str] = ()
     ) -> int | None:

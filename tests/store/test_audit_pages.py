@@ -170,3 +170,8 @@ def test_results_without_those_that_passed(reader):
 def test_one_query_can_be_a_filter(reader):
     assert ids(reader.page(exactly("q4"))) == ["q4"]
     assert ids(reader.page(exactly("q%"))) == []
+
+
+def test_texts_of_a_few_queries_by_id(reader):
+    assert reader.query_texts(["q4", "nope", "q1"]) == {"q4": "sso", "q1": "refund window"}
+    assert reader.query_texts([]) == {}

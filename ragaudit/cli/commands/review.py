@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -28,6 +28,13 @@ PORT = 8000
 @click.argument("audit", type=PATH)
 @click.option("--query", "query_id", metavar="ID", help="Start on this query.")
 @click.option("--filter", "filter_text", metavar="EXPR", help="Start with this filter, as stage:rerank is:unreviewed.")
+@click.option(
+    "--against", metavar="BASE", help="Compare with this run: an audit file, or a baseline by file or name. Key c."
+)
+@click.option("--allow", multiple=True, metavar="VARIABLE", help="Accept this difference when comparing. Repeatable.")
+@click.option(
+    "--journal", type=PATH, show_default="experiments.jsonl", metavar="FILE", help="The journal of experiments."
+)
 @click.option("--bundle", type=PATH, metavar="DIR", help="To judge: the bundle that was audited; default: beside it.")
 @click.option("--tape", type=click.Choice(["none", "once", "new", "all"]), help="To judge: where replies come from.")
 @click.option("--plain", is_flag=True, help="Plain text: one query is printed, one line is read. For screen readers.")
@@ -63,6 +70,9 @@ def command(
     theme: str | None,
     config: Path | None,
     in_browser: bool,
+    against: str | None,
+    allow: tuple[str, ...],
+    journal: Path | None,
     bundle: Path | None,
     tape: str | None,
 ) -> None:
@@ -86,11 +96,24 @@ def command(
         _plain(streams, audit, query_id, filter_text)
     elif serve:
         given = {"--query": query_id, "--filter": filter_text, "--theme": theme, "--config": config}
-        given |= {"--bundle": bundle, "--tape": tape}
-        _serve(streams, audit, query_id, filter_text, theme, config, port, given)
+        given |= {"--bundle": bundle, "--tape": tape, "--against": against, "--journal": journal}
+        allowed = [word for variable in allow for word in ("--allow", variable)]
+        _serve(streams, audit, query_id, filter_text, theme, config, port, given, allowed)
     elif in_browser or at_a_terminal():
         source = partial(source_of, streams, audit, bundle, tape)
-        ctx.exit(run_app(audit, source, query_id, filter_text, theme=theme, config=config))
+        ctx.exit(
+            run_app(
+                audit,
+                source,
+                query_id,
+                filter_text,
+                theme=theme,
+                config=config,
+                against=against,
+                allow=allow,
+                journal=journal,
+            )
+        )
     else:
         _once(streams, audit, query_id, filter_text)
 
@@ -108,6 +131,9 @@ def run_app(
     *,
     theme: str | None = None,
     config: Path | None = None,
+    against: str | None = None,
+    allow: Collection[str] = (),
+    journal: Path | None = None,
 ) -> int:
     """Run the app until it is left; its exit code."""
     with first_look(audit, query_id, sys.stdout):
@@ -122,6 +148,9 @@ def run_app(
             settings=settings,
             place=place,
             no_color=no_color,
+            against=against,
+            allow=allow,
+            journal=journal,
             source=source(),
         )
 
@@ -250,6 +279,7 @@ def _serve(
     config: Path | None,
     port: int,
     given: Mapping[str, object],
+    allowed: Sequence[str],
 ) -> None:
     from ragaudit.tui.preferences import checked_keymap, checked_theme
     from ragaudit.tui.session import Session
@@ -261,7 +291,7 @@ def _serve(
     from ragaudit.tui.serve import serve
 
     options = [word for name, value in given.items() if value is not None for word in (name, str(value))]
-    serve([str(audit), *options], port=port, say=streams.say)
+    serve([str(audit), *options, *allowed], port=port, say=streams.say)
 
 
 def _once(streams: Streams, audit: Path, query_id: str | None, filter_text: str | None) -> None:

@@ -19,7 +19,8 @@ HELP = {
     "scores": "Means over the queries that define them, with 95 % intervals; what is left out is counted beside each.",
     "judging": "How far judging is. Every query that counts as done is in the audit file. `space` pauses and goes on, "
     "`esc` stops and keeps what is done; reviewing goes on meanwhile.",
-    "next": "The next experiments, each of one variable. `enter` marks the queries that it answers and shows them.",
+    "next": "The next experiments, each of one variable, with what the journal says of it. `enter` marks the queries "
+    "that it answers and shows them; `x` shows all about each.",
 }
 
 
@@ -49,7 +50,7 @@ class OverviewScreen(AppScreen):
         self.show_judging()
         losses, scores, following = (self.query_one(f"#{name}", Pane) for name in ("losses", "scores", "next"))
         self._choices["losses"] = loss_rows(summary, losses.room)
-        self._choices["next"] = experiment_rows(summary.experiments, following.room, {})
+        self._choices["next"] = experiment_rows(summary.experiments, following.room, self.review_app.trials.states())
         losses.show([choice.text for choice in self._choices["losses"]], cursor=losses.cursor, keep=True)
         scores.show(score_lines(summary, scores.room, self._agreement(scores.room)), keep=True)
         following.show([choice.text for choice in self._choices["next"]], cursor=following.cursor, keep=True)
@@ -107,4 +108,4 @@ class OverviewScreen(AppScreen):
             self.session.mark(choice.queries)
         else:
             return
-        self.app.action_show_screen("review")  # type: ignore[attr-defined]
+        self.review_app.action_show_screen("review")
