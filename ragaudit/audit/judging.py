@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ragaudit.config import AclSettings, JudgeSettings, QuadrantSettings
@@ -62,6 +62,14 @@ class Judge:
         """Judge the queries of a batch that want it, by query id."""
         judgements = self.over(samples_of(batch, inventory, acl, search))
         return {judgement.query_id: judgement for judgement in judgements}
+
+    def after(self, judgements: Iterable[Judgement]) -> Judge:
+        """The same judge with what these judgements left of its budget."""
+        most = self.limits.max_cost
+        if most is None:
+            return self
+        spent = sum(call.usd or 0.0 for said in judgements for call in said.calls if not call.from_tape)
+        return replace(self, limits=self.limits.model_copy(update={"max_cost": max(0.0, most - spent)}))
 
     def over(
         self,

@@ -99,6 +99,7 @@ def audit(
                 tally.add(result)
                 if result.diagnosis.query_id in judgements:
                     judge_tally.add(result, judgements[result.diagnosis.query_id])
+            judge = None if judge is None else judge.after(judgements.values())
             progress(tally.n)
         summary = _summary(bundle, tally, preflight, findings, print_of_run)
         proposed = experiments_of(read_traces(bundle, limit=limit), writer.stored, around, summary.metrics)

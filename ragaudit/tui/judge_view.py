@@ -85,12 +85,12 @@ def _state(moment: Moment, calls: JudgeProgress, *, is_on: bool, is_stopping: bo
         in_flight = f": {calls.in_flight} in flight are waited for" if calls.in_flight else ""
         return line((f"stopping{in_flight}; what is done is kept", Role.STRONG))
     if moment.is_paused:
-        return line(("paused. space goes on, esc stops and keeps what is done", Role.STRONG))
+        return line(("paused: space goes on", Role.STRONG))
     if calls.waiting:
         return line((for_terminal(calls.waiting, 60), Role.UNSCORED))
     if calls.in_flight:
         return line((f"waiting for {calls.in_flight} {'reply' if calls.in_flight == 1 else 'replies'}", Role.DIM))
-    return line(("space pauses, esc stops and keeps what is done", Role.DIM))
+    return line(("under way", Role.DIM))
 
 
 def _spent(calls: JudgeProgress, max_cost: float | None) -> str:
