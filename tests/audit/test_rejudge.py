@@ -6,16 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rejudge_builders import (
-    a_judge,
-    audited_at_once,
-    audited_without_judge,
-    contents,
-    judged_bundle,
-    reopened,
-    trace,
-    use,
-)
 
 from ragaudit.audit.rejudge import Judged, Moment, open_queries, plan, rejudge
 from ragaudit.audit.summing import catch_up, sum_again
@@ -26,6 +16,16 @@ from ragaudit.model.diagnosis import Basis, Outcome, Severity
 from ragaudit.model.judgement import Failure, JudgeState
 from ragaudit.model.review import Patch, ReviewVerdict
 from ragaudit.store import AuditReader, AuditUpdater, Reviews
+from tests.audit.rejudge_builders import (
+    a_judge,
+    audited_at_once,
+    audited_without_judge,
+    contents,
+    judged_bundle,
+    reopened,
+    trace,
+    use,
+)
 from tests.cli.judged_bundle import Literal, budget
 
 ROOT = Path(__file__).resolve().parents[2]

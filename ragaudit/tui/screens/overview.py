@@ -64,7 +64,8 @@ class OverviewScreen(AppScreen):
         self.draw_top(f"{total:,} queries   {failing(session.summary):,} failing   {session.reviewed:,} reviewed")
         panel = self.query_one("#judging", Pane)
         self.set_class(judging.is_on or judging.moment is not None, "-judging")
-        panel.frame(f"Judging  {for_terminal(judging.model, 40)}")
+        note = "space: pause, go on   esc: stop, keep what is done" if judging.is_on else ""
+        panel.frame(f"Judging  {for_terminal(judging.model, 40)}", note)
         panel.show(judging.lines(panel.room), keep=True)
 
     def action_pause(self) -> None:
