@@ -324,7 +324,7 @@ def test_reviews_of_another_terminal_are_kept_while_queries_are_judged(
 
         judged(path, folder, progress=review)
         assert reviews.apply(["q3"], Patch(tags=("later",))) == 1
-        assert [(r.query_id, r.note, r.tags) for r in reviews.every()] == [
+        assert [(r.query_id, r.note, r.tags) for r, _, _ in reviews.every()] == [
             ("q1", "looked at it", ()),
             ("q2", "looked at it", ()),
             ("q3", "", ("later",)),
