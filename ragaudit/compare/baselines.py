@@ -1,7 +1,6 @@
 """Frozen runs on disk: where they are kept, how they are written so that a diff reads well, and how they are read."""
 
 import json
-import os
 import re
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from ragaudit.errors import ConfigError, InputError
 from ragaudit.model.comparison import BASELINE_SCHEMA, Baseline
 from ragaudit.model.json_line import json_line
 from ragaudit.store import AuditReader
+from ragaudit.store.whole_file import whole_file
 
 FOLDER = Path(".ragaudit") / "baselines"
 MAX_BYTES = 1 << 30
@@ -125,16 +125,12 @@ def write_baseline(baseline: Baseline, path: Path, *, replace: bool = False) -> 
             raise ConfigError(f"{path}: exists and is not a baseline. Choose another name with -o.")
         if not replace:
             raise ConfigError(f"{path}: exists. Pass --replace to freeze over it, or choose another --name.")
-    unfinished = path.with_name(f".{path.name}.partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished.write_text(baseline_text(baseline), encoding="utf-8")
-        os.replace(unfinished, path)
     except OSError as error:
-        raise ConfigError(f"{path}: cannot be written ({error.strerror}). Choose another place with -o.") from error
-    finally:
-        if unfinished.is_file():
-            unfinished.unlink()
+        raise ConfigError(f"{path}: cannot be written ({error.strerror}). Choose another place.") from error
+    with whole_file(path, replace=True) as file:
+        file.write(baseline_text(baseline))
 
 
 def baseline_text(baseline: Baseline) -> str:

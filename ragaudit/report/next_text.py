@@ -57,6 +57,11 @@ def effect(experiment: Experiment) -> str:
     return f"answers {experiment.of}, needs a run{part}{most}"
 
 
+def proposal(experiment: Experiment) -> str:
+    """`pipeline.rerank.top_n: 8 -> 12, keeps 29 of 41, loses 2 (replayed)`; not cleaned."""
+    return f"{change_of(experiment)}, {effect(experiment)}"
+
+
 def where_text(experiment: Experiment) -> str:
     """Which queries alone would change; empty = the value of the whole run does."""
     if not experiment.departing:

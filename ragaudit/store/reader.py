@@ -21,6 +21,8 @@ from ragaudit.store.codec import unpack_judgement, unpack_trace
 from ragaudit.store.filters import EVERYTHING, SORT_KEYS, Filter, Sort
 
 MAX_CELL_BYTES = 256 << 20
+RESULTS_AT_ONCE = 200
+"""Results fetched together: long enough to be fast, short enough that another terminal can write in between."""
 
 
 class Row(Concluded):
@@ -178,17 +180,30 @@ class AuditReader:
         sql = f"SELECT count(*) FROM queries q WHERE {condition} AND {before}"
         return int(self._all(sql, (*values, *(found[1:] if sort is Sort.TRACES else found)))[0][0])
 
-    def iter_results(self, *, passed: bool = True) -> Iterator[QueryResult]:
-        """Every result, leaks first, one in memory at a time; `passed=False` leaves out what passed without a leak."""
-        sql = "SELECT result FROM results ORDER BY seq"
+    def iter_results(
+        self, where: Filter = EVERYTHING, *, marks: Collection[str] = (), passed: bool = True
+    ) -> Iterator[QueryResult]:
+        """Results that match, leaks first, a few in memory at a time; the file is not held while one is looked at.
+
+        Args:
+            where: Only these.
+            marks: The queries that `is:marked` means.
+            passed: False leaves out what passed without a leak.
+        """
+        condition, values = where.where(marks)
         if not passed:
-            sql = (  # CROSS JOIN: the short rows are scanned, the long ones only fetched
-                "SELECT result FROM queries q CROSS JOIN results r ON r.seq = q.seq "
-                "WHERE q.outcome <> 'pass' OR q.seq < 0 ORDER BY q.seq"
-            )
-        with self._checked():
-            for (result,) in self._connection.execute(sql):
-                yield QueryResult.model_validate_json(result)
+            condition = f"{condition} AND (q.outcome <> 'pass' OR q.seq < 0)"
+        last = -2 * schema.LEAK_OFFSET
+        sql = (  # CROSS JOIN: the short rows are scanned, the long ones only fetched
+            "SELECT q.seq, r.result FROM queries q CROSS JOIN results r ON r.seq = q.seq "
+            f"WHERE q.seq > ? AND {condition} ORDER BY q.seq LIMIT ?"
+        )
+        while rows := self._all(sql, (last, *values, RESULTS_AT_ONCE)):
+            last = rows[-1][0]
+            for _, result in rows:
+                with self._checked():
+                    found = QueryResult.model_validate_json(result)
+                yield found
 
     def judgement(self, query_id: str) -> Judgement | None:
         """What the judge said about one query, if it was asked."""

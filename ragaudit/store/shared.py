@@ -23,8 +23,8 @@ class SharedFile:
         self._file = _identity(path)
 
     @classmethod
-    def open(cls, path: Path) -> Self:
-        """Open a finished audit.
+    def open(cls, path: Path, *, writable: bool = True) -> Self:
+        """Open a finished audit for reading and writing, or for reading alone.
 
         Raises:
             AuditFileError: It is no audit, is damaged, or may not be written.
@@ -33,15 +33,19 @@ class SharedFile:
             raise AuditFileError(f"{path}: no such file. Write one with `ragaudit audit BUNDLE -o {path.name}`.")
         with schema.translated(path):
             connection = sqlite3.connect(
-                f"{path.resolve().as_uri()}?mode=rw", uri=True, isolation_level=None, timeout=WAIT_SECONDS
+                f"{path.resolve().as_uri()}?mode={'rw' if writable else 'ro'}",
+                uri=True,
+                isolation_level=None,
+                timeout=WAIT_SECONDS,
             )
             with ExitStack() as refused:
                 refused.callback(connection.close)
                 schema.defend(connection)
                 connection.execute("PRAGMA synchronous = FULL")
                 schema.check(connection, path)
-                connection.execute("BEGIN IMMEDIATE")  # said now, not after the first review was typed
-                connection.execute("ROLLBACK")
+                if writable:
+                    connection.execute("BEGIN IMMEDIATE")  # said now, not after the first review was typed
+                    connection.execute("ROLLBACK")
                 refused.pop_all()
         return cls(connection, path)
 

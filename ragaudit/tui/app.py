@@ -8,13 +8,18 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from textual import work
 from textual.app import SystemCommand
 from textual.binding import BindingType
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 from textual.markup import escape
 from textual.screen import Screen
+from textual.worker import get_current_worker
 
+from ragaudit.config import TuiSettings
+from ragaudit.diagnosis import causes as registered  # noqa: F401 - importing it registers every cause
+from ragaudit.errors import RagauditError
 from ragaudit.report.as_json import query_row
 from ragaudit.report.clean import for_terminal
 from ragaudit.store.filters import containing
@@ -23,11 +28,15 @@ from ragaudit.tui.judging import Judging, Source
 from ragaudit.tui.judging_app import JudgingApp
 from ragaudit.tui.keys import EVERYWHERE, REVIEW, Key, bindings
 from ragaudit.tui.panes import Pane
+from ragaudit.tui.preferences import ANSI, checked_keymap, checked_theme
 from ragaudit.tui.screens.dialogs import FilterDialog, FindDialog, HelpDialog, about_help
 from ragaudit.tui.screens.overview import OverviewScreen
 from ragaudit.tui.screens.review import ReviewScreen
 from ragaudit.tui.session import Session
-from ragaudit.tui.theme import DARK, THEMES
+from ragaudit.tui.theme import DARK, LIGHT, THEMES
+
+if TYPE_CHECKING:
+    from ragaudit.tui.exporting import ExportRequest
 
 if TYPE_CHECKING:  # the app starts without them
     from ragaudit.tui.comparing import Comparing
@@ -35,6 +44,9 @@ if TYPE_CHECKING:  # the app starts without them
 
 LOOK_SECONDS = 1.0
 """How often the file is asked whether another terminal wrote to it."""
+
+EXPORT = "export"
+EXPORT_SAYS_EVERY = 1_000
 
 
 class QueryCommands(Provider):
@@ -80,6 +92,7 @@ class ReviewApp(JudgingApp):
         keymap: Mapping[str, str] | None = None,
         first: str = "review",
         source: Source | None = None,
+        no_color: bool = False,
     ) -> None:
         """The session and what it is compared with stay the caller's to close.
 
@@ -88,10 +101,11 @@ class ReviewApp(JudgingApp):
             comparing: The run that it is compared with, if any.
             make_trials: Gives its proposals and the journal once they are wanted; default: with the journal of the
                 working directory.
-            theme: Name of a theme, ours or one of Textual's.
-            keymap: Id of a key (`review.agree`) -> the keys that take its place.
+            theme: Name of a theme, ours or one of Textual's, as `checked_theme` gives it.
+            keymap: Id of a key (`review.agree`) -> the keys that take its place, as `checked_keymap` gives it.
             first: The screen to start on.
             source: Where judging gets its bundle and its judge; None = this app cannot judge.
+            no_color: Offer no theme that cannot be read without colour.
         """
         super().__init__()
         self.session = session
@@ -102,7 +116,13 @@ class ReviewApp(JudgingApp):
         self._first = first
         for ours in THEMES:
             self.register_theme(ours)
-        self.theme = theme if theme in self.available_themes else DARK.name
+        for unreadable in ANSI if no_color else ():
+            self.unregister_theme(unreadable)
+        self.theme = theme
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        """Our own hues, for the themes that do not name them: all of Textual's."""
+        return dict((DARK if self.current_theme.dark else LIGHT).variables)
 
     def on_mount(self) -> None:
         """Show the first screen; look at the file now and then."""
@@ -168,6 +188,41 @@ class ReviewApp(JudgingApp):
             self.say(f"{self.session.count:,} match")
         self.redraw()
 
+    def action_export(self) -> None:
+        """Write queries to a file."""
+        if any(worker.group == EXPORT and worker.is_running for worker in self.workers):
+            self.say("an export is still being written: wait for it")
+            return
+        from ragaudit.tui.screens.export import ExportDialog  # not needed to open the app
+
+        self.push_screen(ExportDialog(self.session), self._export)
+
+    def _export(self, wanted: ExportRequest | None) -> None:
+        if wanted is not None:
+            self.say(f"writing {wanted.path}")
+            self._write(wanted)
+
+    @work(thread=True, group=EXPORT)
+    def _write(self, wanted: ExportRequest) -> None:
+        """Beside the screen: 100,000 queries take a while."""
+        from ragaudit.tui.exporting import Stopped, write
+
+        worker = get_current_worker()
+
+        def progress(n: int) -> None:
+            if worker.is_cancelled:
+                raise Stopped
+            if n % EXPORT_SAYS_EVERY == 0:
+                self.call_from_thread(self.say, f"writing {wanted.path}: {n:,} queries so far")
+
+        try:
+            said, trouble = write(self.session.reader.path, wanted, progress), False
+        except RagauditError as error:
+            said, trouble = str(error), True
+        except Stopped:
+            return
+        self.call_from_thread(self.say, said, trouble=trouble)
+
     def action_copy(self) -> None:
         """The selected text, else the id."""
         selected = self.screen.get_selected_text()
@@ -209,7 +264,7 @@ class ReviewApp(JudgingApp):
 
     def _look(self) -> None:
         """Take in what other terminals wrote."""
-        if self.screen is not self.main_screen:
+        if self.screen_stack[-1:] != [self.main_screen]:  # at the end there is no screen left
             return  # a dialog is about the query that it was opened on
         if self.session.refresh():
             self.redraw()
@@ -220,10 +275,11 @@ class ReviewApp(JudgingApp):
 def run(
     path: Path,
     *,
-    query_id: str | None,
-    filter_text: str | None,
-    theme: str,
-    keymap: Mapping[str, str],
+    query_id: str | None = None,
+    filter_text: str | None = None,
+    settings: TuiSettings,
+    place: str,
+    no_color: bool,
     against: str | None = None,
     allow: Collection[str] = (),
     journal: Path | None = None,
@@ -232,11 +288,12 @@ def run(
     """Open an audit in the app, and return the exit code.
 
     Args:
-        path: The audit.
+        path: The audit file.
         query_id: Start on this query.
         filter_text: Start with this filter.
-        theme: Name of a theme.
-        keymap: Id of a key -> the keys that take its place.
+        settings: Theme and keys.
+        place: Where they were said, for a message about them.
+        no_color: NO_COLOR is set.
         against: An audit file, a baseline file or a baseline's name to compare with.
         allow: Differences that the comparison accepts.
         journal: The journal of experiments; None = that of the working directory.
@@ -245,8 +302,10 @@ def run(
     Raises:
         AuditFileError: The audit, or the one to compare with, cannot be read.
         InputError: There is nothing of the name to compare with.
-        ConfigError: The filter is not understood, or the query is not there.
+        ConfigError: The filter is not understood, the query is not there, or a setting is wrong.
     """
+    theme = checked_theme(settings.theme, place, no_color=no_color)
+    keymap = checked_keymap(settings.keymap, place)
     with ExitStack() as open_files:
         session = open_files.enter_context(Session.open(path, query_id=query_id, filter_text=filter_text))
         comparing = None
@@ -255,8 +314,15 @@ def run(
 
             comparing = Comparing.open(session, against, allow=allow)
             open_files.callback(comparing.close)
-        made = partial(trials_of, session, journal)
-        app = ReviewApp(session, comparing=comparing, make_trials=made, theme=theme, keymap=keymap, source=source)
+        app = ReviewApp(
+            session,
+            comparing=comparing,
+            make_trials=partial(trials_of, session, journal),
+            theme=theme,
+            keymap=keymap,
+            no_color=no_color,
+            source=source,
+        )
         return app.run() or 0
 
 

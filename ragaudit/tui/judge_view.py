@@ -4,7 +4,7 @@ from ragaudit.audit.rejudge import Moment
 from ragaudit.judge.plan import Load, Plan
 from ragaudit.judge.progress import JudgeProgress
 from ragaudit.report.clean import for_terminal
-from ragaudit.report.figures import queries
+from ragaudit.report.figures import counted, queries
 from ragaudit.report.plan_text import price
 from ragaudit.tui.judging import Planned
 from ragaudit.tui.lines import BLANK, Line, Role, flowed, line
@@ -85,18 +85,18 @@ def _state(moment: Moment, calls: JudgeProgress, *, is_on: bool, is_stopping: bo
         in_flight = f": {calls.in_flight} in flight are waited for" if calls.in_flight else ""
         return line((f"stopping{in_flight}; what is done is kept", Role.STRONG))
     if moment.is_paused:
-        return line(("paused. space goes on, esc stops and keeps what is done", Role.STRONG))
+        return line(("paused: space goes on", Role.STRONG))
     if calls.waiting:
         return line((for_terminal(calls.waiting, 60), Role.UNSCORED))
     if calls.in_flight:
         return line((f"waiting for {calls.in_flight} {'reply' if calls.in_flight == 1 else 'replies'}", Role.DIM))
-    return line(("space pauses, esc stops and keeps what is done", Role.DIM))
+    return line(("under way", Role.DIM))
 
 
 def _spent(calls: JudgeProgress, max_cost: float | None) -> str:
     if calls.unpriced:
         known = f"${calls.usd:,.2f} and " if calls.usd else ""
-        return f"{known}{calls.unpriced:,} at unknown price"
+        return f"{known}{counted(calls.unpriced, 'call')} at unknown price"
     of = f" of ${max_cost:,.2f}" if max_cost is not None else ""
     return f"${calls.usd:,.2f}{of}"
 

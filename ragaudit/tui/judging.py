@@ -95,10 +95,12 @@ class Judging:
             self.moment, width, max_cost=self.max_cost, is_on=self.is_on, is_stopping=self.is_stopping
         )
 
-    def words(self) -> str:
+    def words(self, *, short: bool = False) -> str:
         """For the title bar: how far it is."""
         moment = self.moment
-        return "judging" if moment is None else f"judging {moment.done:,}/{moment.total:,}"
+        if moment is None or not moment.total:
+            return "judging"
+        return f"judging {100 * moment.done // moment.total}%" if short else f"judging {moment.done:,}/{moment.total:,}"
 
     def begin(self, summary: Summary) -> None:
         """To be called before `run` or `catch_up` is given to a thread."""

@@ -58,7 +58,7 @@ REVIEW = (
     Key("review.mark_all", "M", "mark_all", "mark all", "Mark every query of the queue, again to take the marks off"),
     Key("review.sort", "s", "sort", "sort", "Next order of the queue: traces, stage, cause, id"),
     Key("review.wrap", "w", "wrap", "wrap", "Wrap the chunk's lines or not"),
-    Key("review.back", "escape", "back", "back", "Leave the zoom, or clear the filter"),
+    Key("review.back", "escape", "back", "back", "Leave the zoom, or show all queries"),
 )
 
 OVERVIEW = (
@@ -85,6 +85,22 @@ EXPERIMENTS = (
     Key("experiments.back", "escape", "back", "back", "Leave the zoom, or go back to the overview"),
 )
 
+SCREEN_KEYS = {"overview": OVERVIEW, "review": REVIEW, "experiments": EXPERIMENTS, "compare": COMPARE}
+"""Screen -> its keys, beside those that work everywhere."""
+
+NAMES = {
+    "slash": "/",
+    "question_mark": "?",
+    "escape": "esc",
+    "right_square_bracket": "]",
+    "left_square_bracket": "[",
+    "right_parenthesis": ")",
+    "left_parenthesis": "(",
+    "tilde": "~",
+    "equals_sign": "=",
+}
+"""Textual's name of a key -> how people write it."""
+
 
 def bindings(keys: tuple[Key, ...]) -> list[BindingType]:
     """The keys as Textual wants them."""
@@ -93,15 +109,4 @@ def bindings(keys: tuple[Key, ...]) -> list[BindingType]:
 
 def shown(key: str) -> str:
     """A key as people write it: `/`, `?`, `esc`."""
-    names = {
-        "slash": "/",
-        "question_mark": "?",
-        "escape": "esc",
-        "right_square_bracket": "]",
-        "left_square_bracket": "[",
-        "right_parenthesis": ")",
-        "left_parenthesis": "(",
-        "tilde": "~",
-        "equals_sign": "=",
-    }
-    return ", ".join(names.get(one, one) for one in key.split(","))
+    return ", ".join(NAMES.get(one, one) for one in key.split(","))

@@ -48,8 +48,8 @@ def loss_rows(summary: Summary, width: int) -> list[Choice]:
     return rows
 
 
-def score_lines(summary: Summary, width: int) -> list[Line]:
-    """Means with 95 % intervals, and beside each what is not in it."""
+def score_lines(summary: Summary, width: int, agreement: Sequence[Line] = ()) -> list[Line]:
+    """Means with 95 % intervals, and beside each what is not in it; then how far the person agrees."""
     lines: list[Line] = []
     nothing: dict[str, list[str]] = {}
     for name in in_order(summary.metrics):
@@ -63,6 +63,7 @@ def score_lines(summary: Summary, width: int) -> list[Line]:
         short = {"Precision (returned)": "Precision (ret.)", "Precision (by K)": "Precision (K)"}.get(label, label)
         text = f"{pad(short, 18)}{number(estimate.mean)} {interval(estimate):<15}"
         lines.append(line(text, (out if len(text) + len(out) <= width else "", Role.UNSCORED)))
+    lines += agreement
     for why, labels in nothing.items():
         lines += flowed(f"no {', '.join(labels)}: {why}", width, Role.UNSCORED, rest="  ")
     lines += flowed("out = queries that do not define it, left out of the mean", width, Role.DIM)

@@ -253,14 +253,16 @@ class Session:
         row = self.current
         return () if row is None else (row.query_id,)
 
-    def judge(self, verdict: ReviewVerdict) -> str:
+    def judge(self, verdict: ReviewVerdict, note: str | None = None) -> str:
         """Give a verdict on the marked queries, else on the current one, and go on. What was done, in words.
+
+        A note, where one is given, takes the place of the one that was there.
 
         Raises:
             AuditFileError: It could not be saved; nothing was changed.
         """
         said = f"{verdict.value.replace('_', ' ')}"
-        return self._apply(Patch(verdict=verdict), said, go_on=True)
+        return self._apply(Patch(verdict=verdict, note=note), said, go_on=True)
 
     def annotate(self, patch: Patch) -> str:
         """Keep tags, a note, the right stage or the right gold, and go on. What was done, in words.

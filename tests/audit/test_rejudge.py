@@ -6,16 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rejudge_builders import (
-    a_judge,
-    audited_at_once,
-    audited_without_judge,
-    contents,
-    judged_bundle,
-    reopened,
-    trace,
-    use,
-)
 
 from ragaudit.audit.rejudge import Judged, Moment, open_queries, plan, rejudge
 from ragaudit.audit.summing import catch_up, sum_again
@@ -26,6 +16,16 @@ from ragaudit.model.diagnosis import Basis, Outcome, Severity
 from ragaudit.model.judgement import Failure, JudgeState
 from ragaudit.model.review import Patch, ReviewVerdict
 from ragaudit.store import AuditReader, AuditUpdater, Reviews
+from tests.audit.rejudge_builders import (
+    a_judge,
+    audited_at_once,
+    audited_without_judge,
+    contents,
+    judged_bundle,
+    reopened,
+    trace,
+    use,
+)
 from tests.cli.judged_bundle import Literal, budget
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -324,7 +324,7 @@ def test_reviews_of_another_terminal_are_kept_while_queries_are_judged(
 
         judged(path, folder, progress=review)
         assert reviews.apply(["q3"], Patch(tags=("later",))) == 1
-        assert [(r.query_id, r.note, r.tags) for r in reviews.every()] == [
+        assert [(r.query_id, r.note, r.tags) for r, _, _ in reviews.every()] == [
             ("q1", "looked at it", ()),
             ("q2", "looked at it", ()),
             ("q3", "", ("later",)),

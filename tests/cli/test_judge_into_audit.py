@@ -49,6 +49,21 @@ def test_the_queries_are_judged_into_the_file_and_the_summary_is_shown(audited, 
     assert again.err.endswith("0 of 0 queries judged, 0 of them unscored.\n")
 
 
+def test_the_report_agrees_with_the_summary_after_each_of_two_parts(audited, capsys):
+    for query, states in (
+        ("q1", "| Faithfulness | 1 | 0 | 0 | 0 | 0 |"),
+        ("q3", "| Faithfulness | 2 | 0 | 0 | 0 | 0 |"),
+    ):
+        told(["judge", "run", audited, "--filter", query, "-q"], capsys)
+        said = told(["report", audited], capsys).out
+        assert states in said
+        with AuditReader.open(audited) as reader:
+            summary = reader.summary()
+        outcomes = [row.outcome for row in AuditReader.open(audited).page()]
+        assert {name: n for name, n in summary.outcomes.items() if n} == {o: outcomes.count(o) for o in outcomes}
+        assert f"{summary.judge.samples} {'query' if summary.judge.samples == 1 else 'queries'} judged" in said
+
+
 def test_a_filter_says_which_and_json_gives_the_whole_audit(audited, capsys):
     said = told(["judge", "run", audited, "--filter", "q3 is:unjudged", "--json"], capsys)
     document = json.loads(said.out)

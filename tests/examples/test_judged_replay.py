@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from ragaudit.audit.proposals import proposed_again
 from ragaudit.cli.main import execute
+from ragaudit.store import AuditReader
 
 ROOT = Path(__file__).resolve().parents[2]
 JUDGED = ROOT / "examples" / "judged"
@@ -72,6 +74,14 @@ def test_stages_are_named_on_evidence_that_the_judge_found(summary: Any) -> None
     }
     # A judge of 1.5 billion parameters errs, here on Japanese; where it found nothing, nothing is named.
     assert {key: stage for key, stage in named.items() if key not in right} == {"j-03": "generate"}
+
+
+def test_experiments_are_replayed_on_evidence_that_the_judge_found(audited: tuple[Path, Any]) -> None:
+    run, summary = audited
+    (replayed,) = (each for each in summary["experiments"] if each["basis"] == "replayed")
+    assert (replayed["lever"], replayed["keeps"], replayed["loses"]) == ("rerank_off", 1, 0)
+    with AuditReader.open(run) as reader:
+        assert proposed_again(reader) == reader.summary().experiments
 
 
 def test_the_report_names_model_prompts_and_states_and_once_calibrated_the_agreement(

@@ -6,16 +6,9 @@ import click
 
 from ragaudit.audit.judging import Judge
 from ragaudit.audit.run import audit
-from ragaudit.cli.bundle_options import (
-    PATH,
-    bundle_name,
-    bundle_options,
-    find,
-    limit_options,
-    opened,
-    quiet_option,
-)
+from ragaudit.cli.bundle_options import bundle_name, bundle_options, find, limit_options, opened
 from ragaudit.cli.judging import judge_of
+from ragaudit.cli.options import PATH, quiet_option
 from ragaudit.cli.streams import ExitCode, Streams
 from ragaudit.model.diagnosis import Outcome
 from ragaudit.model.result import JudgeNote, Summary

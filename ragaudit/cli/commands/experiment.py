@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ragaudit.cli.bundle_options import PATH, quiet_option
+from ragaudit.cli.options import PATH, quiet_option
 from ragaudit.cli.streams import Streams
 from ragaudit.compare.baselines import load_side
 from ragaudit.compare.pairing import compare

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import click
 
-from ragaudit.cli.bundle_options import PATH, quiet_option
 from ragaudit.cli.gates_file import CONFIG, gates_file
+from ragaudit.cli.options import PATH, quiet_option
 from ragaudit.cli.streams import ExitCode, Streams
 from ragaudit.compare.baselines import FOLDER, load_side, name_from
 from ragaudit.compare.gates import rules

@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 import click
 
 from ragaudit.audit.judging import samples
-from ragaudit.cli.bundle_options import PATH, bundle_options, find, limit_options, opened, quiet_option
+from ragaudit.cli.bundle_options import bundle_options, find, limit_options, opened
 from ragaudit.cli.judging import NO_MODEL, judge_of, judged_into
+from ragaudit.cli.options import PATH, quiet_option
 from ragaudit.cli.streams import ExitCode, Streams
 from ragaudit.cli.tape_paths import folder_of, tape_paths
 from ragaudit.config import JudgeSettings, QuadrantSettings, Settings, load_settings

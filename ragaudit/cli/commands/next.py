@@ -5,8 +5,8 @@ from pathlib import Path
 import click
 
 from ragaudit.audit.proposals import proposed_again
-from ragaudit.cli.bundle_options import PATH, quiet_option
 from ragaudit.cli.gates_file import Held, gates_held
+from ragaudit.cli.options import PATH, quiet_option
 from ragaudit.cli.streams import Streams
 from ragaudit.experiments.journal import DEFAULT, Journal, refuted
 from ragaudit.experiments.propose import is_refuted

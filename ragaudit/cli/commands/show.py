@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from ragaudit.cli.bundle_options import PATH
+from ragaudit.cli.options import PATH
 from ragaudit.cli.streams import Streams
 from ragaudit.diagnosis import causes as registered  # noqa: F401 - importing it registers every cause
 from ragaudit.diagnosis.registry import CAUSES, STAGE_NOTES

@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 import click
 
 from ragaudit.audit.judging import samples
-from ragaudit.cli.bundle_options import PATH, find, opened, quiet_option
+from ragaudit.cli.bundle_options import find, opened
+from ragaudit.cli.options import PATH, quiet_option
 from ragaudit.cli.streams import ExitCode, Streams
 from ragaudit.cli.tape_paths import folder_of, tape_paths
 from ragaudit.config import JudgeSettings, load_settings

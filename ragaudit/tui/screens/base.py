@@ -85,7 +85,7 @@ class AppScreen(Screen[None]):
         """The title bar: the run, what the screen says, and which screens there are, or where it is narrow `narrow`."""
         top = self.query_one("#top", Pane)
         if self.judging.is_on:
-            said = f"{self.judging.words()}   {said}"
+            said = f"{self.judging.words(short=not self.has_class('-wide'))}   {said}"
         if self.has_class("-wide"):
             names = [f"[{name.capitalize()}]" if name == self.NAME else name.capitalize() for name in SCREENS]
             run = for_terminal(self.session.summary.run.name, 20)

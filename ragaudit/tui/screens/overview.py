@@ -5,7 +5,9 @@ from textual.app import ComposeResult
 from textual.containers import Container
 
 from ragaudit.report.clean import for_terminal
+from ragaudit.report.review_text import agreement_sentence
 from ragaudit.tui.keys import OVERVIEW, bindings
+from ragaudit.tui.lines import Line, flowed
 from ragaudit.tui.overview_view import Choice, experiment_rows, loss_rows, score_lines
 from ragaudit.tui.panes import Pane
 from ragaudit.tui.screens.base import AppScreen
@@ -50,7 +52,7 @@ class OverviewScreen(AppScreen):
         self._choices["losses"] = loss_rows(summary, losses.room)
         self._choices["next"] = experiment_rows(summary.experiments, following.room, self.review_app.trials.states())
         losses.show([choice.text for choice in self._choices["losses"]], cursor=losses.cursor, keep=True)
-        scores.show(score_lines(summary, scores.room), keep=True)
+        scores.show(score_lines(summary, scores.room, self._agreement(scores.room)), keep=True)
         following.show([choice.text for choice in self._choices["next"]], cursor=following.cursor, keep=True)
         losses.frame(note="enter: review these")
         following.frame(note="enter: the queries it answers")
@@ -62,7 +64,8 @@ class OverviewScreen(AppScreen):
         self.draw_top(f"{total:,} queries   {failing(session.summary):,} failing   {session.reviewed:,} reviewed")
         panel = self.query_one("#judging", Pane)
         self.set_class(judging.is_on or judging.moment is not None, "-judging")
-        panel.frame(f"Judging  {for_terminal(judging.model, 40)}")
+        note = "space: pause, go on   esc: stop, keep what is done" if judging.is_on else ""
+        panel.frame(f"Judging  {for_terminal(judging.model, 40)}", note)
         panel.show(judging.lines(panel.room), keep=True)
 
     def action_pause(self) -> None:
@@ -83,6 +86,17 @@ class OverviewScreen(AppScreen):
         else:
             self.say(NOTHING)
         self.show_judging()
+
+    def _agreement(self, width: int) -> list[Line]:
+        """How far the person agrees, once there is something to compare."""
+        session = self.session
+        if session.reviews is None or not session.reviewed:
+            return []
+        from ragaudit.metrics.review_agreement import review_agreement  # numpy is not needed before
+
+        run = session.summary.run
+        found = review_agreement(session.reviews.every(), seed=run.seed, resamples=run.resamples)
+        return flowed(agreement_sentence(found), width, rest="  ")
 
     @on(Pane.Chosen)
     def _chosen(self, event: Pane.Chosen) -> None:
