@@ -195,7 +195,7 @@ class ReviewApp(JudgingApp):
             return
         from ragaudit.tui.screens.export import ExportDialog  # not needed to open the app
 
-        self.push_screen(ExportDialog(self.session), self._export)
+        self.push_screen(ExportDialog(self.session, self._here), self._export)
 
     def _export(self, wanted: ExportRequest | None) -> None:
         if wanted is not None:

@@ -27,11 +27,16 @@ class Stopped(Exception):
     """Raised by a `Progress` to end an export that nobody wants any more."""
 
 
-def selections(session: Session) -> dict[str, tuple[str, Selection, int]]:
-    """What can be exported: name -> what a file of it is called after, the selection, how many queries."""
+def selections(session: Session, here: str | None) -> dict[str, tuple[str, Selection, int]]:
+    """What can be exported: name -> what a file of it is called after, the selection, how many queries.
+
+    Args:
+        session: The open audit.
+        here: The query that the screen shows.
+    """
     run = session.summary.run.name
     found = {}
-    if (here := session.here) is not None:
+    if here is not None:
         found["query"] = (here, Selection(exactly(here), name=f"query {here}"), 1)
     name = f"filter {session.filter.text}" if session.filter.text else "all queries"
     queue = Selection(session.filter, marks=frozenset(session.marks), name=name)

@@ -6,6 +6,7 @@ import pytest
 
 from ragaudit.tui.comparing import Comparing
 from ragaudit.tui.screens.compare import CompareScreen
+from ragaudit.tui.screens.export import ExportDialog
 from ragaudit.tui.screens.freezing import FreezeDialog
 from tests.tui.builders import bare
 from tests.tui.compare_audits import BAD, GOOD, TWICE, after, before, drive_both, frozen, pair, reranked, settled
@@ -271,6 +272,17 @@ def test_y_copies_the_query_that_is_compared(both, size, monkeypatch):
         await pilot.press("n", "y", "Y")
         assert copied[0] == "q5"
         assert '"query_id": "q5"' in copied[1]
+
+    drive_both(*both, size, steps)
+
+
+@SIZES
+def test_e_offers_the_query_that_is_compared(both, size):
+    async def steps(app, pilot):
+        await pilot.press("n", "e")
+        await pilot.pause()
+        assert isinstance(app.screen, ExportDialog)
+        assert "q5" in screen_text(app)
 
     drive_both(*both, size, steps)
 

@@ -188,7 +188,7 @@ def test_with_an_empty_queue_there_is_everything_to_export(audit):
 def test_the_reviews_are_in_the_file_and_an_export_may_be_stopped(audit):
     with Session.open(audit) as session:
         session.reviews.apply(["q3"], Patch(note="seen"))
-        everything = selections(session)["all"][1]
+        everything = selections(session, None)["all"][1]
 
     def stop(n):
         raise Stopped
@@ -202,7 +202,7 @@ def test_the_reviews_are_in_the_file_and_an_export_may_be_stopped(audit):
 
 def test_the_audit_may_be_written_while_it_is_exported(audit):
     with Session.open(audit) as session:
-        everything = selections(session)["all"][1]
+        everything = selections(session, None)["all"][1]
 
     def between(n):
         with Reviews.open(audit) as reviews:

@@ -62,10 +62,10 @@ class ExportDialog(Dialog[ExportRequest]):
 
     BINDINGS = [Binding("enter", "write", "write", show=False, priority=True)]  # noqa: RUF012 - as Textual declares it
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, here: str | None) -> None:
         """Offers the current query, the queue and everything."""
         super().__init__()
-        self._selections = selections(session)
+        self._selections = selections(session, here)
         self._what = next(iter(self._selections))
         self._form = ExportFormat.MARKDOWN
         self._offered = ""
