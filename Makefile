@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check lint types imports bench demo-data cassettes picture lock clean
+.PHONY: demo test check lint types imports bench demo-data cassettes picture keys lock clean
 
 $(READY): requirements.lock pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -31,6 +31,7 @@ imports: $(READY)
 
 check: lint types imports test
 
+# Speed, without a model. Judge quality and hostile texts need one: python -m benchmarks --help says how.
 bench: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
 	$(BIN)/python -m benchmarks
@@ -49,6 +50,10 @@ cassettes: $(READY)
 
 picture: $(READY)
 	$(BIN)/python docs/picture.py
+	$(BIN)/python docs/cast.py
+
+keys: $(READY)
+	$(BIN)/python docs/keys_table.py
 
 lock: $(READY)
 	$(BIN)/uv pip compile pyproject.toml --extra dev --universal --generate-hashes --no-header --no-annotate \

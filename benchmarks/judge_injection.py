@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks import print_table
-from benchmarks.judge_quality import Item, judged, options
+from benchmarks.judge_model import judged, options
+from benchmarks.judge_quality import Item, one_claim, samples_of
 
 if TYPE_CHECKING:
     from ragaudit.model.judgement import Verdict
@@ -58,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _verdicts(items: Sequence[Item], arguments: argparse.Namespace) -> "list[Verdict | None]":
-    return [judgement.cells[0].verdict for judgement in judged(items, arguments)]
+    return [judgement.cells[0].verdict for judgement in judged(samples_of(items), arguments, one_claim)]
 
 
 if __name__ == "__main__":

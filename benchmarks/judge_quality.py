@@ -1,8 +1,9 @@
-"""How far a judge model agrees with people: one claim against one text, on public sets that people labelled.
+"""How far a judge model agrees with people, on public sets that they labelled: claims against texts, pairs of answers.
 
 `wice`: a claim of Wikipedia against passages of a cited page (label: supported, partially or not; partially counts as
 not). `ragtruth`: a sentence of an answer against the passages it was written from (not supported = a span in it was
-marked as made up). The sets are not shipped, for their licences; a set that is not there is left out and said to be.
+marked as made up). `ragchecker`: which of two answers is better, see benchmarks/judge_pairs.py. The sets are not
+shipped, for their licences; a set that is not there is left out and said to be.
 Needs a model that answers: the default is the one of examples/local_model, asked on loopback.
 """
 
@@ -15,12 +16,13 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from benchmarks import print_table
+from benchmarks import judge_pairs, print_table
+from benchmarks.judge_model import judged, options, shown
 
 if TYPE_CHECKING:
     from ragaudit.judge.how import HowToJudge
     from ragaudit.judge.prompts import PromptSet
-    from ragaudit.model.judgement import Failure, Judgement, JudgeSample, Reply, Request, Statistic
+    from ragaudit.model.judgement import Failure, Judgement, JudgeSample, Reply, Request
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 SEED = 7
@@ -80,7 +82,7 @@ def one_claim(
     """Ask what an audit asks about a claim and a chunk, with the claim given."""
     from ragaudit.judge.asking import ask
     from ragaudit.judge.fence import key_for
-    from ragaudit.judge.matrix import CHUNK, cells_of, windows_of
+    from ragaudit.judge.matrix import CHUNK, cells_of, rows_of, windows_of
     from ragaudit.judge.tasks import MatrixTask, Verdicts
     from ragaudit.model.judgement import Claim, JudgeCall, Judgement, Side
 
@@ -91,52 +93,18 @@ def one_claim(
     calls: list[JudgeCall] = []
     heard = Verdicts()
     yield from ask([MatrixTask("", (claim,), windows, "matrix", key, how, prompts, heard)], calls)
-    cells = cells_of([(claim.id, windows)], heard.said, heard.unsaid)
+    cells = cells_of(rows_of([claim], windows), heard.said, heard.unsaid)
     return Judgement(query_id=sample.query_id, claims=(claim,), cells=tuple(cells), calls=tuple(calls))
 
 
-def options(parser: argparse.ArgumentParser) -> None:
-    """Which model is asked, and what keeps its replies."""
-    parser.add_argument("--model", default="openai/qwen2.5-coder-1.5b")
-    parser.add_argument("--api-base", default="http://127.0.0.1:8091/v1")
-    parser.add_argument("--cache", default="", help="folder that keeps the replies")
-    parser.add_argument("--p-cut", type=float, help="supported from this P(supported) on; default: the model's word")
-
-
-def judged(items: Sequence[Item], arguments: argparse.Namespace) -> "list[Judgement]":
-    """What the model says about each item, in their order; at temperature 0, one call at a time."""
-    from ragaudit.config import JudgeSettings
-    from ragaudit.judge.prompts import PromptSet
-    from ragaudit.judge.runner import run
-    from ragaudit.judge.settings import how_to_judge, limits, litellm_client, open_tape
+def samples_of(items: Sequence[Item]) -> "list[JudgeSample]":
+    """One sample an item: the claim is the answer, the text the only chunk."""
     from ragaudit.model.judgement import JudgeSample, SampleChunk
 
-    settings = JudgeSettings(
-        model=arguments.model,
-        api_base=arguments.api_base,
-        cache=arguments.cache,
-        mode="per_claim",
-        logprobs=True,
-        p_cut=arguments.p_cut,
-        parameters={"seed": 1},
-        concurrency=1,
-        call_timeout=600,
-    )
-    samples = [
+    return [
         JudgeSample(query_id=str(n), query="", answer=item.claim, chunks=(SampleChunk(id="text", text=item.text),))
         for n, item in enumerate(items)
     ]
-    with open_tape(settings, "new") as tape:
-        judgements = run(
-            samples,
-            prompts=PromptSet.load(),
-            how=how_to_judge(settings),
-            tape=tape,
-            client=litellm_client(settings),
-            limits=limits(settings),
-            judge=one_claim,
-        )
-        return list(judgements)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -144,7 +112,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.judge_quality", description=__doc__)
     options(parser)
     parser.add_argument("--data", type=Path, default=DATA, help="folder of the sets")
-    parser.add_argument("-n", type=int, default=60, help="items of each set")
+    parser.add_argument("-n", type=int, default=60, help="items of wice and ragtruth")
+    parser.add_argument("--pairs", type=int, default=20, help="pairs of ragchecker, about 30 calls each for per_claim")
     arguments = parser.parse_args(argv)
     rows, missing = [], []
     for name, read in SETS.items():
@@ -153,10 +122,15 @@ def main(argv: Sequence[str] | None = None) -> None:
         except FileNotFoundError as error:
             missing.append(f"{name}: left out, {error.filename} is not there")
         else:
-            rows.append(_row(name, items, judged(items, arguments)))
+            rows.append(_row(name, items, judged(samples_of(items), arguments, one_claim)))
     if rows:
         print_table(f"{TITLE}; {arguments.model}", HEADER, rows)
-    print("\n".join(missing))
+    try:
+        judge_pairs.table(arguments.data, arguments.pairs, arguments)
+    except FileNotFoundError as error:
+        missing.append(f"ragchecker: left out, {error.filename} is not there")
+    for line in missing:
+        print(line)
 
 
 def _row(name: str, items: Sequence[Item], judgements: "Sequence[Judgement]") -> tuple[str, ...]:
@@ -179,18 +153,12 @@ def _row(name: str, items: Sequence[Item], judgements: "Sequence[Judgement]") ->
         str(len(items)),
         str(sum(item.grade == 1 for item in items)),
         str(len(items) - len(scored)),
-        _shown(rates(truth, said).balanced_accuracy),
-        _shown(cohen_kappa(truth, said, seed=SEED)),
-        _shown(roc_auc([grade == 1 for grade in grades], ps, seed=SEED)),
-        _shown(pearson(grades, ps, seed=SEED)),
+        shown(rates(truth, said).balanced_accuracy),
+        shown(cohen_kappa(truth, said, seed=SEED)),
+        shown(roc_auc([grade == 1 for grade in grades], ps, seed=SEED)),
+        shown(pearson(grades, ps, seed=SEED)),
         cut_figure,
     )
-
-
-def _shown(figure: "Statistic") -> str:
-    if figure.value is None:
-        return "-"
-    return f"{figure.value:.2f}" + ("" if figure.low is None else f" [{figure.low:.2f}, {figure.high:.2f}]")
 
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:

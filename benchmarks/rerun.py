@@ -5,7 +5,7 @@ Importable once `examples` is on the path: `benchmarks.prediction` puts it there
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,9 @@ from pipeline.trace import trace_row
 
 TABLES = ("sources.jsonl", "chunks.jsonl", "index.json", "ragaudit.toml")
 
+Change = Callable[[dict[str, Any]], dict[str, Any]]
+"""From what a query ran under to the tables that are to be laid over it; none for a query that it does not touch."""
+
 
 class Example:
     """The corpus, ingested once: no change here touches the index."""
@@ -33,22 +36,11 @@ class Example:
         self._stores = build(self._sources, models, SOURCE_FAULTS), build(self._sources, models, {})
         self._idf = stem_idf(row.text for row in self._stores[1].rows.values())
 
-    def run(self, folder: Path, variable: str = "", value: Any = None, *, everywhere: bool = False) -> Path:
-        """Answer every query with one key of the run's configuration changed; write what was logged.
-
-        Args:
-            folder: Where the bundle goes.
-            variable: Dotted key of the configuration; nothing is changed without one.
-            value: What it is set to.
-            everywhere: Queries that depart from the run's value give up that departure. Otherwise they keep it.
-        """
-        base, cases = config.PIPELINE, self._cases
-        if variable:
-            base = config.merged(base, _table(variable, value))
-        if everywhere:
-            cases = [_conforming(case, variable) for case in cases]
+    def run(self, folder: Path, change: Change = lambda settings: {}) -> Path:
+        """Answer every query, each under its own configuration with this change laid over it; write what was logged."""
+        cases = [_changed(case, change) for case in self._cases]
         actual = self._stores[0]
-        runs = {case.query_id: answer_query(case, actual, self._idf, True, base) for case in cases}
+        runs = {case.query_id: answer_query(case, actual, self._idf, True) for case in cases}
         rows = [
             trace_row(n, case, runs[case.query_id], self._stores, self._sources, self._idf, runs.get(case.previous))
             for n, case in enumerate(cases)
@@ -61,21 +53,6 @@ class Example:
         return folder
 
 
-def _table(variable: str, value: Any) -> dict[str, Any]:
-    *tables, key = variable.split(".")
-    found: dict[str, Any] = {key: value}
-    for table in reversed(tables):
-        found = {table: found}
-    return found
-
-
-def _conforming(case: Case, variable: str) -> Case:
-    keys = variable.split(".")
-    return replace(case, config=_without(case.config, keys), fault_config=_without(case.fault_config, keys))
-
-
-def _without(table: Mapping[str, Any], keys: list[str]) -> dict[str, Any]:
-    first, *rest = keys
-    if not rest:
-        return {name: value for name, value in table.items() if name != first}
-    return {name: _without(value, rest) if name == first else value for name, value in table.items()}
+def _changed(case: Case, change: Change) -> Case:
+    settings = config.merged(config.merged(config.PIPELINE, case.config), case.fault_config)
+    return replace(case, fault_config=config.merged(case.fault_config, change(settings)))

@@ -1,17 +1,23 @@
 """The terminal app on large audits: start-up against an empty Textual app, and how long a key takes to its picture.
 
-Start-up is the wall time of a whole process up to the first picture, without a terminal; the two take turns. A key is
-timed from its arrival to the next picture. The audits are one query of the example, copied in SQL.
+Start-up is the wall time from the start of the process until a terminal was sent the text in question; the two take
+turns. The first failing query is there before the app is: see tui/first_look.py. A key is timed from its arrival to the
+next picture. The audits are three queries, copied in SQL.
 """
 
 import argparse
 import asyncio
+import fcntl
 import json
+import os
+import pty
 import resource
 import sqlite3
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,26 +26,17 @@ from statistics import median
 from benchmarks import print_table
 
 EMPTY = """
-import sys
 from textual.app import App
+from textual.widgets import Static
 class Empty(App):
-    def on_ready(self):
-        self.exit(0)
-Empty().run(headless=True, size=(120, 36))
+    def compose(self):
+        yield Static("first picture")
+Empty().run()
 """
-OURS = """
-import sys
-from pathlib import Path
-from ragaudit.tui.app import ReviewApp
-from ragaudit.tui.session import Session
-class Timed(ReviewApp):
-    def post_display_hook(self):
-        if self.main_screen is not None and self.main_screen.query("#queue") and self.session.here:
-            if self.screen.query_one("#queue").count:
-                self.exit(0)
-with Session.open(Path(sys.argv[1])) as session:
-    sys.exit(Timed(session).run(headless=True, size=(120, 36)) or 0)
-"""
+OURS = [sys.executable, "-m", "ragaudit.cli.main", "review"]
+QUERY, WHOLE = "refund window?", "Diagnosis"
+"""What stands on the screen with the first failing query, and with all panes."""
+
 KEYS = {
     "n: next query": ("n",) * 20,
     "page down in the queue": ("pagedown",) * 20,
@@ -73,16 +70,35 @@ def make(path: Path, n: int) -> None:
         connection.execute("UPDATE results SET result = json_set(result, '$.diagnosis.query_id', printf('q%07d', seq))")
 
 
-def start_up(path: Path, rounds: int) -> tuple[float, float]:
-    """Median wall seconds of (an empty app, ours), taking turns."""
-    spent: dict[str, list[float]] = {"empty": [], "ours": []}
+def seen_after(command: Sequence[str], *texts: str) -> list[float]:
+    """Wall seconds until each text has reached a terminal of 120 by 36 cells, in their order."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 36, 120, 0, 0))
+    environment = os.environ | {"TERM": "xterm-256color"}
+    start = time.perf_counter()
+    process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment, close_fds=True)
+    os.close(theirs)
+    shown, seen = "", []
+    for text in texts:
+        while text not in shown:
+            shown += os.read(ours, 65_536).decode("utf-8", "replace")
+        seen.append(time.perf_counter() - start)
+    process.kill()
+    process.wait()
+    os.close(ours)
+    return seen
+
+
+def start_up(path: Path, rounds: int) -> tuple[float, float, float]:
+    """Median wall seconds to (an empty app's picture, our first failing query, all of our panes), taking turns."""
+    spent: list[tuple[float, float, float]] = []
     for n in range(rounds + 1):
-        for name, code in (("empty", EMPTY), ("ours", OURS)):
-            start = time.perf_counter()
-            subprocess.run([sys.executable, "-c", code, str(path)], check=True, stdout=subprocess.DEVNULL)
-            if n:  # the first round fills the caches
-                spent[name].append(time.perf_counter() - start)
-    return median(spent["empty"]), median(spent["ours"])
+        (empty,) = seen_after([sys.executable, "-c", EMPTY], "first picture")
+        query, whole = seen_after([*OURS, str(path)], QUERY, WHOLE)
+        if n:  # the first round fills the caches
+            spent.append((empty, query, whole))
+    empties, queries, wholes = zip(*spent, strict=True)
+    return median(empties), median(queries), median(wholes)
 
 
 async def keys(path: Path) -> dict[str, list[float]]:
@@ -137,8 +153,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         for n in arguments.queries:
             path = Path(folder) / f"{n}.audit"
             make(path, n)
-            empty, ours = start_up(path, arguments.rounds)
-            starts.append((f"{n:,}", f"{empty:.2f}", f"{ours:.2f}", f"{ours / empty:.2f}"))
+            empty, query, whole = start_up(path, arguments.rounds)
+            ratios = f"{query / empty:.2f}", f"{whole / empty:.2f}"
+            starts.append((f"{n:,}", f"{empty:.2f}", f"{query:.2f}", f"{whole:.2f}", *ratios))
             said = subprocess.run(
                 [sys.executable, "-m", "benchmarks.tui", "--child", str(path)],
                 check=True,
@@ -150,12 +167,14 @@ def main(argv: Sequence[str] | None = None) -> None:
                 latencies.append((f"{n:,}", name, f"{1000 * median(spent):.0f}", f"{1000 * max(spent):.0f}"))
             latencies.append((f"{n:,}", "peak memory, MiB", f"{found['peak']:.0f}", ""))
     print_table(
-        "Start-up to the first failing query, wall seconds, median",
-        ("queries", "empty app", "ragaudit", "ratio"),
+        "Start-up in a terminal, wall seconds, median",
+        ("queries", "empty app", "first query", "all panes", "query/empty", "panes/empty"),
         starts,
     )
     print_table("From a key to its picture, ms", ("queries", "key", "median", "most"), latencies)
-    print("Targets: start-up 1.5 times an empty app at 100,000 queries; a key 50 ms at the median.")
+    print(
+        "Targets at 100,000 queries: the first failing query within 1.5 times an empty app; a key 50 ms at the median."
+    )
 
 
 if __name__ == "__main__":

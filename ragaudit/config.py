@@ -9,11 +9,11 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, Strict, ValidationError
+from pydantic import Field, Strict, ValidationError, field_validator
 
 from ragaudit.errors import ConfigError
 from ragaudit.model.pipeline import Pipeline
-from ragaudit.model.record import Concluded, Observed
+from ragaudit.model.record import Concluded
 
 _Int = Annotated[int, Strict()]
 _Share = Annotated[float, Field(ge=0, le=1)]
@@ -51,8 +51,8 @@ class QuadrantSettings(Concluded):
     faithfulness: _Share = 0.7
 
 
-class JudgeSettings(Observed):
-    """The judge; keys that ragaudit does not know are kept."""
+class JudgeSettings(Concluded):
+    """The judge: who is asked, how, within which limits, and where replies are kept."""
 
     model: str | None = None
     """As LiteLLM names it: provider/name."""
@@ -87,10 +87,24 @@ class JudgeSettings(Observed):
     cassette: str | None = None
     """File of recorded replies, to be committed; relative to ragaudit.toml."""
     cache: str | None = ".ragaudit/judge"
-    """Folder of the replies that this machine remembers, relative to the working directory; "" = none."""
+    """Folder of the replies that this machine remembers, relative to ragaudit.toml; "" = none."""
     prompts: str | None = None
-    """Folder with prompts that replace the shipped ones of the same name."""
+    """Folder with prompts that replace the shipped ones of the same name, relative to ragaudit.toml."""
     cuts: QuadrantSettings = QuadrantSettings()
+
+
+class TuiSettings(Concluded):
+    """How `ragaudit review` looks, and which keys it listens to. Names are checked by the app, which knows them."""
+
+    theme: str | None = None
+    keymap: dict[str, str] = Field(default_factory=dict)
+    """Id of a key, as `review.agree` -> the keys that take its place, by comma."""
+
+    @field_validator("keymap", mode="before")
+    @classmethod
+    def _dotted(cls, given: object) -> object:
+        """`review.agree = "A"` without quotes is a table in a table to TOML; it is meant as the id."""
+        return dict(_leaves(given)) if isinstance(given, dict) else given
 
 
 class Settings(Concluded):
@@ -105,21 +119,25 @@ class Settings(Concluded):
     acl: AclSettings | None = None
     experiment: ExperimentSettings | None = None
     audit: AuditSettings = AuditSettings()
+    tui: TuiSettings = TuiSettings()
     origin: dict[str, str] = Field(default_factory=dict)
     """Dotted setting -> what set it: the file, "environment RAGAUDIT_X", "flag --x" or "default"."""
 
 
-_TABLES = ("pipeline", "gates", "judge", "slices", "acl", "experiment", "audit")
+_TABLES = ("pipeline", "gates", "judge", "slices", "acl", "experiment", "audit", "tui")
 _CLOSED: Mapping[str, tuple[str, ...]] = {
     "slices": ("dimensions",),
     "acl": tuple(AclSettings.model_fields),
     "experiment": tuple(ExperimentSettings.model_fields),
     "audit": tuple(AuditSettings.model_fields),
+    "tui": tuple(TuiSettings.model_fields),
+    "judge": tuple(JudgeSettings.model_fields),
     "judge.cuts": tuple(QuadrantSettings.model_fields),
 }
 _OPTIONS: Mapping[str, str] = {
     "name": "name",
     "judge": "judge.model",
+    **{key: f"judge.{key}" for key in ("max_cost", "rpm", "tpm")},
     **{key: f"audit.{key}" for key in AuditSettings.model_fields},
 }
 """What the environment (RAGAUDIT_SEED) and the command line (--seed) may set besides the file."""
@@ -388,4 +406,9 @@ everyone = []                         # principals that every user holds without
 # [judge.cuts]                        # where the 2x2 of context recall and faithfulness is cut
 # context_recall = 0.5
 # faithfulness = 0.7
+
+# The terminal app, `ragaudit review`. It reads this table from ragaudit.toml in the current folder, or from --config.
+# [tui]
+# theme = "ragaudit-light"            # or "ragaudit-dark", or any theme of Textual
+# keymap = { "review.agree" = "A" }   # id of a key (docs/review.md lists them) -> the key that takes its place
 """

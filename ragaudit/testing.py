@@ -101,17 +101,14 @@ class JudgeCassette:
             settings: Keys of the [judge] table that win over the file: model, api_base, mode, parameters, ...
         """
         from ragaudit.errors import TapeMissError
-        from ragaudit.judge.prompts import PromptSet
         from ragaudit.judge.runner import run
-        from ragaudit.judge.settings import how_to_judge, limits, litellm_client
+        from ragaudit.judge.settings import how_to_judge, limits, litellm_client, prompts_of
         from ragaudit.model.judgement import JudgeSample
 
         configured = self._settings(settings)
-        beside = (self._config or self.path).parent
-        prompts = PromptSet.load(beside / configured.prompts if configured.prompts else None)
         judged = run(
             [each if isinstance(each, JudgeSample) else JudgeSample.model_validate(each) for each in samples],
-            prompts=prompts,
+            prompts=prompts_of(configured, (self._config or self.path).parent),
             how=how_to_judge(configured),
             tape=self.tape,
             client=litellm_client(configured) if self.tape.records else None,

@@ -69,7 +69,7 @@ def test_every_table_is_read(tmp_path: Path) -> None:
         scope = "retrieval"
         [judge]
         model = "m"
-        budget = 5
+        max_cost = 5
         [judge.cuts]
         faithfulness = 0.8
         """,
@@ -82,7 +82,7 @@ def test_every_table_is_read(tmp_path: Path) -> None:
     assert settings.acl == AclSettings(rule="all", everyone=("public",))
     assert settings.experiment is not None and settings.experiment.index_write == "test"
     assert settings.audit.scope == "retrieval"
-    assert settings.judge is not None and settings.judge.model_extra == {"budget": 5}
+    assert settings.judge is not None and settings.judge.max_cost == 5.0
     assert settings.judge.cuts.faithfulness == 0.8
 
 
@@ -116,6 +116,10 @@ def test_an_unknown_table_names_the_nearest_one(tmp_path: Path) -> None:
 def test_an_unknown_key_of_a_closed_table_names_the_nearest_one(tmp_path: Path) -> None:
     assert refusal(tmp_path, "[audit]\nsead = 1\n") == (
         "ragaudit.toml: unknown key 'audit.sead'. Did you mean 'audit.seed'?"
+    )
+    # A limit that nobody reads would be no limit.
+    assert refusal(tmp_path, "[judge]\nmax_costs = 5\n") == (
+        "ragaudit.toml: unknown key 'judge.max_costs'. Did you mean 'judge.max_cost'?"
     )
     assert refusal(tmp_path, "[judge.cuts]\nzzz = 1\n") == (
         "ragaudit.toml: unknown key 'judge.cuts.zzz'. Known here: context_recall, faithfulness."
@@ -185,7 +189,7 @@ def test_every_example_in_the_starter_file_is_valid_when_it_is_uncommented(tmp_p
     assert settings.pipeline.arms == ("dense", "bm25")
     assert settings.pipeline.model_extra == {}
     assert settings.gates is not None and settings.experiment is not None
-    assert settings.judge is not None and settings.judge.model_extra == {}
+    assert settings.judge is not None and settings.judge.max_cost == 5.0
     assert settings.slices == ("language", "family")
     assert set(Pipeline.model_fields) <= {key.split(".")[1] for key in settings.origin if key.startswith("pipeline.")}
 

@@ -43,7 +43,7 @@ def diagnose_batch(
 def _judged(trace: Trace, judgement: Judgement | None, around: Surroundings) -> Judged:
     if judgement is None:
         return Judged(trace, by_judge=False)
-    return complete(trace, judgement, around.settings.judge or JudgeSettings())
+    return complete(trace, judgement, around.settings.judge or JudgeSettings(), around.identities.inventory)
 
 
 def _diagnosed(judged: Judged, around: Surroundings) -> tuple[QueryEvidence, Diagnosis]:

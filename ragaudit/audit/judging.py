@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ragaudit.config import AclSettings, JudgeSettings, QuadrantSettings
 from ragaudit.evidence.candidates import PASSAGE, Searchable, sample_of, searchable
+from ragaudit.evidence.spans import find
+from ragaudit.judge.progress import Tally
 from ragaudit.model.inventory import Inventory
-from ragaudit.model.judgement import ANSWER_COLUMN, Judgement, JudgeSample, JudgeState, Side, Verdict
+from ragaudit.model.judgement import ANSWER_COLUMN, FoundEvidence, Judgement, JudgeSample, JudgeState, Side, Verdict
 from ragaudit.model.trace import Answer, Gold, GoldMode, Trace
 from ragaudit.readers.bundle import Bundle, read_traces
 
@@ -55,21 +57,23 @@ class Judge:
     """None = replies come from the tape alone."""
     cuts: Mapping[str, float]
     """Where the 2x2 is cut, by metric."""
+    so_far: Tally = field(default_factory=Tally)
+    """What was used of the limits: they hold for all batches together."""
 
     def ask(
-        self, batch: Sequence[Trace], inventory: Inventory, acl: AclSettings, search: Searchable
+        self,
+        batch: Sequence[Trace],
+        inventory: Inventory,
+        acl: AclSettings,
+        search: Searchable,
+        progress: Callable[[int], None],
     ) -> dict[str, Judgement]:
-        """Judge the queries of a batch that want it, by query id."""
-        judgements = self.over(samples_of(batch, inventory, acl, search))
-        return {judgement.query_id: judgement for judgement in judgements}
-
-    def after(self, judgements: Iterable[Judgement]) -> Judge:
-        """The same judge with what these judgements left of its budget."""
-        most = self.limits.max_cost
-        if most is None:
-            return self
-        spent = sum(call.usd or 0.0 for said in judgements for call in said.calls if not call.from_tape)
-        return replace(self, limits=self.limits.model_copy(update={"max_cost": max(0.0, most - spent)}))
+        """Judge the queries of a batch that want it, by query id; `progress` is told how many are judged."""
+        said: dict[str, Judgement] = {}
+        for judgement in self.over(samples_of(batch, inventory, acl, search)):
+            said[judgement.query_id] = judgement
+            progress(len(said))
+        return said
 
     def over(
         self,
@@ -79,7 +83,7 @@ class Judge:
         stop: Callable[[], bool] = _never,
         pause: Callable[[], bool] = _never,
     ) -> Generator[Judgement, None, None]:
-        """Judge samples within one budget; yields in their order, as they are done. See `judge.runner.run`."""
+        """Judge samples within the limits; yields in their order, as they are done. See `judge.runner.run`."""
         from ragaudit.judge.runner import run
 
         return run(
@@ -89,6 +93,7 @@ class Judge:
             tape=self.tape,
             client=self.client,
             limits=self.limits,
+            so_far=self.so_far,
             progress=progress,
             stop=stop,
             pause=pause,
@@ -121,7 +126,7 @@ def samples_of(
             yield sample_of(trace, inventory, acl, search)
 
 
-def complete(trace: Trace, judgement: Judgement, settings: JudgeSettings) -> Judged:
+def complete(trace: Trace, judgement: Judgement, settings: JudgeSettings, inventory: Inventory) -> Judged:
     """Lay the judge's verdicts over a trace. What a person or a label said stays as it is."""
     answer = _answer(trace, judgement, settings)
     completed = trace if answer == trace.answer else trace.model_copy(update={"answer": answer})
@@ -130,18 +135,26 @@ def complete(trace: Trace, judgement: Judgement, settings: JudgeSettings) -> Jud
     groups, unfound = _evidence(judgement)
     if not groups and not unfound:
         return Judged(completed, by_judge=False)
-    quotes = {found.chunk_id: found.quote for found in judgement.found}
     ids = dict.fromkeys(chunk_id for group in groups for chunk_id in group)
-    gold = tuple(_proxy(chunk_id, quotes.get(chunk_id)) for chunk_id in ids)
+    gold = tuple(_proxy(chunk_id, judgement.found, inventory) for chunk_id in ids)
     update = {"gold": gold, "gold_groups": groups or None, "gold_mode": GoldMode.ALL, "gold_labelled": bool(gold)}
     return Judged(completed.model_copy(update=update), by_judge=True, unfound=unfound)
 
 
-def _proxy(chunk_id: str, quote: str | None) -> Gold:
-    """Gold that the judge found: a chunk, or words of a source document that no chunk was found to hold."""
-    if chunk_id.startswith(PASSAGE):
-        return Gold(id=chunk_id, source_id=chunk_id.removeprefix(PASSAGE).rpartition("#")[0], span=quote)
-    return Gold(id=chunk_id)  # no span: a model's quote is close enough to read by, not to search a source for
+def _proxy(chunk_id: str, found: Iterable[FoundEvidence], inventory: Inventory) -> Gold:
+    """Gold that the judge found: a chunk, or words of a source document that no chunk was found to hold.
+
+    A span is looked for word for word, so a quote becomes one only where the source itself has those words: a model's
+    quote is close enough to read by, and a word that differs would look like a wrong label or a broken text.
+    """
+    if not chunk_id.startswith(PASSAGE):
+        return Gold(id=chunk_id)
+    source_id = chunk_id.removeprefix(PASSAGE).rpartition("#")[0]
+    source = inventory.source(source_id)
+    text = (source.text if source else None) or ""
+    quotes = (each.quote for each in found if each.chunk_id == chunk_id and each.quote)
+    span = next((quote for quote in quotes if find(quote, text) is True), None)
+    return Gold(id=chunk_id, source_id=source_id, span=span)
 
 
 def _evidence(judgement: Judgement) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]:

@@ -279,7 +279,8 @@ class _Work:
 
     def _experiments(self, summary: Summary) -> tuple[Experiment, ...]:
         traces = read_traces(self.audited.bundle, limit=self.audited.run.traces)
-        return experiments_of(traces, self.updater.results, self.audited.around, summary.metrics)
+        judgements = (judgement for _, judgement in self.updater.stored() if judgement is not None)
+        return experiments_of(traces, self.updater.results, self.audited.around, summary.metrics, judgements)
 
     def _was_scored(self, query_id: str) -> bool:
         return not is_open(self.updater.judgement(query_id))

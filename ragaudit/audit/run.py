@@ -91,7 +91,9 @@ def audit(
         search = searchable(bundle.inventory if judge else Inventory())
         todo = (trace for trace in read_traces(bundle, limit=limit) if trace.query_id not in done)
         for batch in _batches(todo, BATCH if judge is None else JUDGED_BATCH):
-            judgements = {} if judge is None else judge.ask(batch, bundle.inventory, acl, search)
+            judgements = {}
+            if judge is not None:
+                judgements = judge.ask(batch, bundle.inventory, acl, search, lambda n: progress(tally.n + n))
             results = diagnose_batch(batch, around, judgements)
             shown = [without_unreadable_text(trace, bundle.inventory, acl) for trace in batch]
             writer.add(list(zip(results, shown, strict=True)), judgements)
@@ -99,10 +101,11 @@ def audit(
                 tally.add(result)
                 if result.diagnosis.query_id in judgements:
                     judge_tally.add(result, judgements[result.diagnosis.query_id])
-            judge = None if judge is None else judge.after(judgements.values())
             progress(tally.n)
         summary = _summary(bundle, tally, preflight, findings, print_of_run)
-        proposed = experiments_of(read_traces(bundle, limit=limit), writer.stored, around, summary.metrics)
+        proposed = experiments_of(
+            read_traces(bundle, limit=limit), writer.stored, around, summary.metrics, writer.stored_judgements()
+        )
         summary = summary.model_copy(update={"experiments": proposed})
         if judge is not None:
             summary = summary.model_copy(

@@ -1,17 +1,14 @@
 """The options that name a bundle, a folder or its files one by one, and how a command opens it."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
 
 import click
 
+from ragaudit.cli.options import PATH, Command
 from ragaudit.config import load_settings
 from ragaudit.readers.bundle import Bundle, BundlePaths, locate, open_bundle
-
-Command = TypeVar("Command", bound=Callable[..., Any])
-PATH = click.Path(path_type=Path)
 
 _FILES = {
     "traces": "One row a query (jsonl or Parquet).",
@@ -30,15 +27,15 @@ def bundle_options(command: Command) -> Command:
     return click.argument("bundle", required=False, type=PATH)(command)
 
 
-def quiet_option(command: Command) -> Command:
-    """Take `--quiet` after the command's name, too."""
-
-    def hush(ctx: click.Context, _: click.Parameter, quiet: bool) -> None:
-        if quiet:
-            ctx.obj.quiet = True
-
-    text = "No narration and no progress on stderr."
-    return click.option("-q", "--quiet", is_flag=True, expose_value=False, callback=hush, help=text)(command)
+def limit_options(command: Command) -> Command:
+    """Add what bounds the judge; each wins over its key in the [judge] table."""
+    for option in (
+        click.option("--tpm", type=click.FloatRange(min=0, min_open=True), help="Tokens a minute to the judge."),
+        click.option("--rpm", type=click.FloatRange(min=0, min_open=True), help="Requests a minute to the judge."),
+        click.option("--max-cost", type=click.FloatRange(min=0), metavar="USD", help="What the judge may cost."),
+    ):
+        command = option(command)
+    return command
 
 
 def find(folder: Path | None, files: Mapping[str, Path | None]) -> BundlePaths:

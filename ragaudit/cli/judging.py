@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ragaudit.audit.judging import Judge
 from ragaudit.cli.bundle_options import opened
 from ragaudit.cli.streams import Streams
+from ragaudit.cli.tape_paths import folder_of, tape_paths
 from ragaudit.config import JudgeSettings
 from ragaudit.errors import ConfigError
 from ragaudit.model.result import Summary
@@ -39,14 +40,14 @@ def judge_of(streams: Streams, bundle: Bundle, judge: str, tape: str | None) -> 
         if tape is not None:
             raise ConfigError("--tape: no judge model is set. Write [judge] model in ragaudit.toml, or pass --judge.")
         return None
-    from ragaudit.judge.prompts import PromptSet
-    from ragaudit.judge.settings import how_to_judge, limits, litellm_client, open_tape
+    from ragaudit.judge.settings import how_to_judge, limits, litellm_client, open_tape, prompts_of
 
     mode = tape or "new"
+    folder = folder_of(bundle.paths)
     return Judge(
         how=how_to_judge(settings),
-        prompts=PromptSet.load(Path(settings.prompts) if settings.prompts else None),
-        tape=open_tape(settings, mode, _folder(bundle)),
+        prompts=prompts_of(settings, folder),
+        tape=open_tape(settings, mode, folder),
         limits=limits(settings),
         client=None if mode == "none" else litellm_client(settings),
         cuts=settings.cuts.model_dump(),
@@ -56,9 +57,8 @@ def judge_of(streams: Streams, bundle: Bundle, judge: str, tape: str | None) -> 
 def lookup_of(bundle: Bundle) -> "Lookup":
     """What is on the tape of this run, for a plan. Opens it for reading only."""
     from ragaudit.judge.plan import recorded
-    from ragaudit.judge.settings import tape_files
 
-    return recorded(*tape_files(bundle.settings.judge or JudgeSettings(), _folder(bundle)))
+    return recorded(*tape_paths(bundle.settings.judge or JudgeSettings(), folder_of(bundle.paths)))
 
 
 def bundle_of(audit: Path, summary: Summary, folder: Path | None) -> Bundle:

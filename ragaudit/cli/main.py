@@ -18,7 +18,7 @@ COMMANDS: dict[str, str] = {
     "check": "Preflight: what the data cannot tell, and how to log it.",
     "audit": "Say for every query which stage lost the evidence, with proof.",
     "show": "One query: journey, evidence, diagnosis, what to change.",
-    "review": "The terminal app: step through failing queries, say what you think of them.",
+    "review": "Step through failing queries in the terminal app, and say what you think of them.",
     "next": "The next experiments: one variable each, ranked, with what they would do.",
     "report": "The written report of an audit, as Markdown or JSON.",
     "judge": "Plan, run and check the LLM judge: price first, then verdicts, then how far to trust them.",

@@ -25,7 +25,7 @@ class ExitCode(IntEnum):
     INPUT = 3
     """An input or an audit file cannot be read, is inconsistent, or is blocked by preflight."""
     JUDGE = 4
-    """The judge failed, its budget is spent, or a reply is not on the tape. No command of this version judges."""
+    """The judge failed, its budget is spent, or a reply is not on the tape."""
     BUG = 70
     """ragaudit itself failed (EX_SOFTWARE of sysexits.h)."""
     INTERRUPTED = 130

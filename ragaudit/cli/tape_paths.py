@@ -6,12 +6,14 @@ from ragaudit.config import JudgeSettings
 from ragaudit.readers.bundle import BundlePaths
 
 
-def tape_paths(settings: JudgeSettings, paths: BundlePaths) -> tuple[Path | None, Path | None]:
-    """(cassette, cache folder) of a bundle; relative ones stand beside its ragaudit.toml, or its traces."""
-    folder = (paths.config or paths.traces).resolve().parent
-    return under(folder, settings.cassette), under(folder, settings.cache)
+def folder_of(paths: BundlePaths) -> Path:
+    """What relative paths of the settings are relative to: the folder of ragaudit.toml, or of the traces."""
+    return (paths.config or paths.traces).resolve().parent
 
 
-def under(folder: Path, text: str | None) -> Path | None:
-    """A path from the settings, None for none."""
-    return folder / text if text else None
+def tape_paths(settings: JudgeSettings, folder: Path) -> tuple[Path | None, Path | None]:
+    """(cassette, cache folder)."""
+    return (
+        folder / settings.cassette if settings.cassette else None,
+        folder / settings.cache if settings.cache else None,
+    )

@@ -1,17 +1,17 @@
 """Frozen runs on disk: where they are kept, how they are written so that a diff reads well, and how they are read."""
 
 import json
-import os
 import re
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from ragaudit.compare.freeze import freeze
+from ragaudit.compare.freeze import Progress, freeze, silent
 from ragaudit.errors import ConfigError, InputError
 from ragaudit.model.comparison import BASELINE_SCHEMA, Baseline
 from ragaudit.model.json_line import json_line
 from ragaudit.store import AuditReader
+from ragaudit.store.whole_file import whole_file
 
 FOLDER = Path(".ragaudit") / "baselines"
 MAX_BYTES = 1 << 30
@@ -39,12 +39,25 @@ def stored(folder: Path = FOLDER) -> list[Path]:
     return sorted(folder.glob("*.json")) if folder.is_dir() else []
 
 
-def load_side(given: str, folder: Path = FOLDER) -> tuple[Baseline, bool]:
+def load_side(given: str, folder: Path = FOLDER, *, progress: Progress = silent) -> tuple[Baseline, bool]:
     """One side of a comparison, and whether it was frozen: an audit file, a baseline file, or a baseline's name.
 
     Raises:
         InputError: There is no such file or baseline, or it is damaged.
         AuditFileError: The audit file cannot be read.
+    """
+    path = side_path(given, folder)
+    if is_baseline_file(path):
+        return read_baseline(path), True
+    with AuditReader.open(path) as reader:
+        return freeze(reader, progress=progress), False
+
+
+def side_path(given: str, folder: Path = FOLDER) -> Path:
+    """The file that is meant: an audit file or a baseline file by its path, or a baseline by its name.
+
+    Raises:
+        InputError: There is none.
     """
     path = Path(given)
     if not path.is_file() and _NAME.fullmatch(given) and place_of(given, folder).is_file():
@@ -53,10 +66,20 @@ def load_side(given: str, folder: Path = FOLDER) -> tuple[Baseline, bool]:
         known = ", ".join(each.stem for each in stored(folder)[:5])
         hint = f"Baselines here: {known}." if known else "Freeze one with `ragaudit baseline freeze RUN.audit`."
         raise InputError(f"{given}: no such audit file and no baseline of that name. {hint}")
-    if _looks_like_json(path):
-        return read_baseline(path), True
-    with AuditReader.open(path) as reader:
-        return freeze(reader), False
+    return path
+
+
+def is_baseline_file(path: Path) -> bool:
+    """Whether a file is written as a baseline is, and not as an audit is.
+
+    Raises:
+        InputError: It cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            return file.read(64).lstrip()[:1] in (b"{", b"[")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}). Check the path.") from None
 
 
 def read_baseline(path: Path) -> Baseline:
@@ -102,16 +125,12 @@ def write_baseline(baseline: Baseline, path: Path, *, replace: bool = False) -> 
             raise ConfigError(f"{path}: exists and is not a baseline. Choose another name with -o.")
         if not replace:
             raise ConfigError(f"{path}: exists. Pass --replace to freeze over it, or choose another --name.")
-    unfinished = path.with_name(f".{path.name}.partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished.write_text(baseline_text(baseline), encoding="utf-8")
-        os.replace(unfinished, path)
     except OSError as error:
-        raise ConfigError(f"{path}: cannot be written ({error.strerror}). Choose another place with -o.") from error
-    finally:
-        if unfinished.is_file():
-            unfinished.unlink()
+        raise ConfigError(f"{path}: cannot be written ({error.strerror}). Choose another place.") from error
+    with whole_file(path, replace=True) as file:
+        file.write(baseline_text(baseline))
 
 
 def baseline_text(baseline: Baseline) -> str:
@@ -134,14 +153,6 @@ def baseline_text(baseline: Baseline) -> str:
 
 
 _AGAIN = "Freeze it again with `ragaudit baseline freeze RUN.audit`."
-
-
-def _looks_like_json(path: Path) -> bool:
-    try:
-        with path.open("rb") as file:
-            return file.read(64).lstrip()[:1] in (b"{", b"[")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}). Check the path.") from None
 
 
 def _is_baseline(path: Path) -> bool:

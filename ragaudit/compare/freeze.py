@@ -1,26 +1,36 @@
 """From an audit file to a frozen run: what must be equal to compare, and what each query came to."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from hashlib import blake2b
 from typing import Any
 
-from ragaudit.compare.variables import flat
 from ragaudit.errors import AuditFileError
 from ragaudit.model.comparison import Baseline, FrozenAcl, FrozenJudge, FrozenQuery
 from ragaudit.model.result import QueryResult, Summary
 from ragaudit.model.trace import Trace
+from ragaudit.model.variables import flat
 from ragaudit.store import AuditReader
 
 JUDGE_OFF = "judge off"
+EVERY = 200
+"""Queries between two reports of progress."""
+
+Progress = Callable[[int], None]
+"""Told how much is done."""
 
 
-def freeze(reader: AuditReader, name: str | None = None) -> Baseline:
+def silent(done: int) -> None:
+    """No progress wanted."""
+
+
+def freeze(reader: AuditReader, name: str | None = None, *, progress: Progress = silent) -> Baseline:
     """Everything of a run that a comparison needs, without any text.
 
     Args:
         reader: The open audit.
         name: What the baseline is called; default: the run's name.
+        progress: Told now and then how many queries are read. What it raises ends the reading.
 
     Raises:
         AuditFileError: Judging goes on, or was cut off.
@@ -32,7 +42,7 @@ def freeze(reader: AuditReader, name: str | None = None) -> Baseline:
             f"Run `ragaudit judge run {reader.path.name}`, or open it with `ragaudit review`."
         )
     run = summary.run
-    queries = sorted((_frozen(result, reader) for result in reader.iter_results()), key=lambda query: query.query_id)
+    queries = sorted(_read(reader, progress), key=lambda query: query.query_id)
     return Baseline.model_validate(
         {
             "name": name or run.name,
@@ -73,6 +83,13 @@ def gold_digest(trace: Trace) -> str:
             "answerable": trace.answerable,
         }
     )
+
+
+def _read(reader: AuditReader, progress: Progress) -> Iterator[FrozenQuery]:
+    for n, result in enumerate(reader.iter_results(), 1):
+        yield _frozen(result, reader)
+        if n % EVERY == 0:
+            progress(n)
 
 
 def _frozen(result: QueryResult, reader: AuditReader) -> FrozenQuery:

@@ -1,9 +1,12 @@
 """Pairs two runs by query id and compares them: metrics, stages, access, slices; or refuses, with every reason."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator
+from itertools import count
 
 from ragaudit.compare.admission import admitted
+from ragaudit.compare.changes import change_of, newly, newly_failing, newly_passing, transitions
+from ragaudit.compare.freeze import Progress, silent
 from ragaudit.compare.variables import Pairs, changed_variables, conditions
 from ragaudit.compare.warnings import warnings_about
 from ragaudit.errors import InputError
@@ -17,13 +20,10 @@ from ragaudit.model.comparison import (
     FrozenQuery,
     MetricChange,
     Paired,
-    QueryChange,
     Side,
     SliceChange,
-    Transition,
     Verdict,
 )
-from ragaudit.model.diagnosis import Outcome
 from ragaudit.model.result import JUDGED, METRICS
 
 MIN_QUERIES = 30
@@ -39,6 +39,7 @@ def compare(
     planned: str | None = None,
     frozen: bool = False,
     min_queries: int = MIN_QUERIES,
+    progress: Progress = silent,
 ) -> Comparison:
     """Compare a candidate with a baseline.
 
@@ -49,6 +50,7 @@ def compare(
         planned: The variable of the experiment that is concluded: what it means is the one change that is tested.
         frozen: The baseline was read from a baseline file.
         min_queries: With fewer pairs the test set is said to be too small.
+        progress: Told after each metric, and after each slice, how many are done. What it raises ends the comparison.
 
     Raises:
         InputError: No query is in both runs; more than one pipeline variable changed; or K, the ACL, the gold or the
@@ -63,10 +65,11 @@ def compare(
         allow,
         planned,
     )
-    metrics = _metrics(base, candidate, pairs)
-    changes = [_query_change(was, now) for was, now in pairs]
+    counted = map(progress, count(1))
+    metrics = _metrics(base, candidate, pairs, counted)
+    changes = [change_of(was, now) for was, now in pairs]
     shared = {query.query_id for query, _ in pairs}
-    moved = Counter((change.before, change.after) for change in changes if change.before != change.after)
+    moved = transitions(changes)
     found = Comparison(
         base=_side(base, frozen=frozen),
         candidate=_side(candidate),
@@ -77,14 +80,11 @@ def compare(
         exceptions=others,
         newly_leaking=tuple(change for change in changes if change.leaks),
         metrics=metrics,
-        transitions=tuple(
-            Transition(before=before, after=after, n=n)
-            for (before, after), n in sorted(moved.items(), key=lambda item: (-item[1], item[0]))
-        ),
-        unchanged=len(pairs) - sum(moved.values()),
-        newly_failing=_newly(pairs, changes, failing=True),
-        newly_passing=_newly(pairs, changes, failing=False),
-        slices=_slices(candidate, pairs),
+        transitions=moved,
+        unchanged=len(pairs) - sum(each.n for each in moved),
+        newly_failing=newly(pairs, changes, failing=True),
+        newly_passing=newly(pairs, changes, failing=False),
+        slices=_slices(candidate, pairs, counted),
     )
     return found.model_copy(update={"warnings": warnings_about(found, pairs, min_queries)})
 
@@ -136,16 +136,15 @@ def paired_metric(pairs: Pairs, metric: str, *, seed: int, resamples: int) -> Pa
     )
 
 
-def _metrics(base: Baseline, candidate: Baseline, pairs: Pairs) -> tuple[MetricChange, ...]:
+def _metrics(base: Baseline, candidate: Baseline, pairs: Pairs, counted: Iterator[None]) -> tuple[MetricChange, ...]:
     held = {metric for pair in pairs for query in pair for metric in query.metrics}
     ordered = [metric for metric in (*METRICS, *JUDGED) if metric in held]
     ordered += sorted(held.difference(ordered))
-    found = {
-        metric: paired_metric(
-            pairs, metric, seed=seed_for(candidate.seed, "compare", metric), resamples=candidate.resamples
-        )
-        for metric in ordered
-    }
+    found = {}
+    for metric in ordered:
+        seed = seed_for(candidate.seed, "compare", metric)
+        found[metric] = paired_metric(pairs, metric, seed=seed, resamples=candidate.resamples)
+        next(counted)
     adjusted = holm({metric: result.p for metric, result in found.items()})
     return tuple(
         MetricChange(
@@ -184,52 +183,10 @@ def _undefined(side: Baseline, queries: Iterable[FrozenQuery], metric: str) -> d
     return dict(sorted(reasons.items()))
 
 
-# --- queries and slices -----------------------------------------------------------------------------------------------
+# --- slices -----------------------------------------------------------------------------------------------------------
 
 
-def _query_change(was: FrozenQuery, now: FrozenQuery) -> QueryChange:
-    return QueryChange(
-        query_id=now.query_id,
-        before=was.state,
-        after=now.state,
-        leaks=tuple(chunk_id for chunk_id in now.leaks if chunk_id not in was.leaks),
-        differences={
-            metric: round(now.metrics[metric] - was.metrics[metric], 12)
-            for metric in was.metrics
-            if metric in now.metrics and now.metrics[metric] != was.metrics[metric]
-        },
-    )
-
-
-def _newly(pairs: Pairs, changes: Sequence[QueryChange], *, failing: bool) -> tuple[QueryChange, ...]:
-    """Queries that fail and did not, or that failed and no longer do; the largest change of recall, then MRR, first."""
-    found = [
-        change
-        for (was, now), change in zip(pairs, changes, strict=True)
-        if (_newly_failing(was, now) if failing else _newly_passing(was, now))
-    ]
-    sign = 1.0 if failing else -1.0
-    return tuple(
-        sorted(
-            found,
-            key=lambda change: (
-                not change.leaks,
-                *(sign * change.differences.get(metric, 0.0) for metric in ("recall@k", "mrr@k", "ndcg@k")),
-                change.query_id,
-            ),
-        )
-    )
-
-
-def _newly_failing(was: FrozenQuery, now: FrozenQuery) -> bool:
-    return now.outcome is Outcome.FAIL and was.outcome is not Outcome.FAIL
-
-
-def _newly_passing(was: FrozenQuery, now: FrozenQuery) -> bool:
-    return now.arrived and not was.arrived
-
-
-def _slices(candidate: Baseline, pairs: Pairs) -> tuple[SliceChange, ...]:
+def _slices(candidate: Baseline, pairs: Pairs, counted: Iterator[None]) -> tuple[SliceChange, ...]:
     parts: dict[str, dict[str, list[tuple[FrozenQuery, FrozenQuery]]]] = {}
     for was, now in pairs:
         for name, value in now.slices.items():
@@ -243,10 +200,11 @@ def _slices(candidate: Baseline, pairs: Pairs) -> tuple[SliceChange, ...]:
                     value=value,
                     n=len(part),
                     metrics=_slice_metrics(candidate, name, value, part),
-                    newly_failing=sum(_newly_failing(was, now) for was, now in part),
-                    newly_passing=sum(_newly_passing(was, now) for was, now in part),
+                    newly_failing=sum(newly_failing(was, now) for was, now in part),
+                    newly_passing=sum(newly_passing(was, now) for was, now in part),
                 )
             )
+            next(counted)
     return tuple(found)
 
 

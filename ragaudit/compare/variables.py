@@ -4,27 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ragaudit.model.comparison import Baseline, Difference, FrozenQuery
+from ragaudit.model.variables import THRESHOLDS, flat
 
 Pairs = Sequence[tuple[FrozenQuery, FrozenQuery]]
 """The queries of both runs: (before, after)."""
 
-WHOLE = ("pipeline.fusion.weights",)
-"""Tables that are one variable: only the ratio of the weights counts."""
-
-THRESHOLDS = "pipeline.thresholds"
 K = "k_final"
-
-
-def flat(table: Mapping[str, Any], prefix: str = "pipeline") -> dict[str, Any]:
-    """A configuration by dotted key. Absent, null and empty tables are the same: nothing was said."""
-    found: dict[str, Any] = {}
-    for key, value in table.items():
-        name = f"{prefix}.{key}"
-        if isinstance(value, Mapping) and name not in WHOLE:
-            found |= flat(value, name)
-        elif value not in (None, {}, [], ()):
-            found[name] = value
-    return found
 
 
 def changed_variables(base: Baseline, candidate: Baseline, pairs: Pairs) -> list[Difference]:
@@ -48,7 +33,8 @@ def changed_variables(base: Baseline, candidate: Baseline, pairs: Pairs) -> list
         for name in (was.config.keys() | now.config.keys()) - for_all - {f"pipeline.{K}"}:
             one, other = was.config.get(name, before.get(name)), now.config.get(name, after.get(name))
             if one != other:
-                by_query.setdefault(name, []).append((now.query_id, one, other))
+                for each in _spread(name, one, other):
+                    by_query.setdefault(each.name, []).append((now.query_id, each.before, each.after))
     found += [
         Difference(name=name, before=rows[0][1], after=rows[0][2], queries=tuple(row[0] for row in rows))
         for name, rows in sorted(by_query.items())

@@ -291,6 +291,17 @@ class GoldFacts:
             return None
         return any(same_model(self.query_model, model) for model in known)
 
+    @property
+    def untrained_language(self) -> str:
+        """What to add when the text is in a language that the corpus model was not trained for; empty otherwise."""
+        trained, language = (
+            self.pipeline.embedding.corpus.languages,
+            self.row.chunk.language if self.row.chunk else None,
+        )
+        if not trained or language is None or language in trained:
+            return ""
+        return f"; the text is {language}, the model is trained for {', '.join(trained)}"
+
     # --- filter ------------------------------------------------------------------------------------------------
 
     @cached_property

@@ -11,11 +11,12 @@ from msgspec.structs import replace
 
 from ragaudit.drill.case import Case
 from ragaudit.evidence.fusion import DEFAULT_K, recompute
-from ragaudit.experiments.replay import Unreplayable, replay
+from ragaudit.experiments.levels import Level
+from ragaudit.experiments.pool import RRF, Unreplayable
+from ragaudit.experiments.replay import replay
 from ragaudit.model.pipeline import Pipeline
 from ragaudit.model.trace import ArmStatus, Hit, Ranking, Trace
 
-_RRF = {"rrf", "reciprocal_rank_fusion"}
 _NO_PACKER = {"dedupe_by": "chunk", "max_per_source": 0, "token_budget": 0, "parent_expansion": False}
 _EVERY_HIT = 1_000_000
 
@@ -72,7 +73,7 @@ def from_arms(
 def fuse(case: Case, arms: Mapping[str, Ranking], pipeline: Pipeline) -> Ranking | None:
     """The fused list, in the form in which this query logged it; None for another method than reciprocal ranks."""
     logged = case.trace.fused or ()
-    if (pipeline.fusion.method or "").casefold() not in _RRF:
+    if (pipeline.fusion.method or "").casefold() not in RRF:
         return None
     scores = recompute(arms, pipeline.fusion, pipeline.fusion.k or DEFAULT_K, lambda hit_id: hit_id).scores
     place = {hit.id: n for n, hit in enumerate(logged)}
@@ -98,8 +99,9 @@ def fuse(case: Case, arms: Mapping[str, Ranking], pipeline: Pipeline) -> Ranking
 
 def _pool(trace: Trace, pipeline: Pipeline, case: Case) -> tuple[str, ...] | None:
     """The merged list behind fusion and its floors: a replay with neither reranker nor packer."""
-    bare = pipeline.with_overrides({"rerank": {"model": ""}, "pack": _NO_PACKER, "k_final": _EVERY_HIT})
-    found = replay(trace, bare, case.store.table)
+    arms = list(trace.arms or ())
+    bare = pipeline.with_overrides({"arms": arms, "rerank": {"model": ""}, "pack": _NO_PACKER, "k_final": _EVERY_HIT})
+    found = replay(trace, bare, bare, case.store.table, Level.POOL)
     return None if isinstance(found, Unreplayable) else found
 
 
@@ -143,8 +145,8 @@ def from_ranked(case: Case, trace: Trace, ranked: Sequence[str], *, pipeline: Pi
         ("fused", "after_filter", "after_threshold", "rerank_input", "after_rerank", "id_map")
     )
     alone = trace.model_copy(update={**lists, "arms": {arm: tuple(Hit(i) for i in ranked)}})
-    plain = pipeline.with_overrides({"thresholds": [], "k_final": trace.k_final})
-    packed = replay(alone, plain, case.store.table)
+    plain = pipeline.with_overrides({"arms": [arm], "thresholds": [], "k_final": trace.k_final})
+    packed = replay(alone, plain, plain, case.store.table, Level.POOL)
     return None if isinstance(packed, Unreplayable) else packing(case, trace, packed)
 
 

@@ -5,8 +5,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from ragaudit.model.comparison import Verdict
-from ragaudit.model.experiment import Basis, Change
+from ragaudit.model.comparison import Verdict, means
+from ragaudit.model.experiment import Basis, Change, Experiment
 from ragaudit.model.record import Concluded, Observed
 
 
@@ -110,3 +110,17 @@ class Entry(Concluded):
         if self.finished is not None:
             return Status.FINISHED
         return Status.PLANNED if self.started is None else Status.STARTED
+
+    @property
+    def is_refuted(self) -> bool:
+        """It was run and did not do what was expected."""
+        return self.finished is not None and self.finished.outcome is Outcome.REFUTED
+
+
+def proposes(experiment: Experiment, variable: str, value: str) -> bool:
+    """Whether a proposal is of this variable, by its own name or a wildcard's, at this value, or says no value.
+
+    Values are compared as text ("" for none), since a file gives back other types than it was given.
+    """
+    proposed = "" if experiment.after is None else str(experiment.after)
+    return means(experiment.variable, variable) and proposed in ("", value)

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from ragaudit.errors import ConfigError, InputError
 from ragaudit.experiments.conclusion import conclude, refuse_other_change
-from ragaudit.experiments.events import Entry, Event, Finished, Outcome, Planned, Started, Status
+from ragaudit.experiments.events import Entry, Event, Finished, Planned, Started, Status, proposes
 from ragaudit.model.comparison import Comparison
 from ragaudit.model.experiment import Experiment
 from ragaudit.model.json_line import json_line
@@ -81,6 +81,10 @@ class Journal:
             what = "several experiments start so" if near else "no such experiment"
             raise ConfigError(f"{given}: {what} in {self.path}. Ids there: {known}.")
         return near[0]
+
+    def about(self, experiment: Experiment) -> tuple[Entry, ...]:
+        """What was planned of this change."""
+        return tuple(entry for entry in self.entries if proposes(experiment, *_key(entry.plan)))
 
     def plan(self, experiment: Experiment, *, moves: str, run: str, fingerprint: str, at: str, **more: Any) -> Planned:
         """Write down a hypothesis.
@@ -180,11 +184,7 @@ def tried(journal: Journal) -> set[tuple[str, str]]:
 
 def refuted(journal: Journal) -> set[tuple[str, str]]:
     """What was run and did not do what was expected: the proposer leaves it out."""
-    return {
-        _key(entry.plan)
-        for entry in journal.entries
-        if entry.finished is not None and entry.finished.outcome is Outcome.REFUTED
-    }
+    return {_key(entry.plan) for entry in journal.entries if entry.is_refuted}
 
 
 def _key(plan: Planned) -> tuple[str, str]:

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from ragaudit.errors import ConfigError
+from ragaudit.experiments.parts import Part
 from ragaudit.model.diagnosis import Stage
 from ragaudit.model.experiment import Lever
 from ragaudit.model.record import Concluded
@@ -110,6 +111,8 @@ class _Entry(Concluded):
     watch: tuple[str, ...] | None = None
     frozen: tuple[str, ...] | None = None
     authorisation: Literal["index_write", ""] | None = None
+    given: dict[str, Part] = Field(default_factory=dict)
+    unless: dict[str, Part] = Field(default_factory=dict)
     how: Annotated[dict[Stack, str], Field(min_length=1)]
 
 
@@ -158,6 +161,13 @@ def takes(known: Lever) -> str:
     """What the lever may be set to, in words: a kind of value, or the values themselves."""
     values = _VALUES[known.name]
     return values if isinstance(values, str) else " or ".join(value or '""' for value in values)
+
+
+def where(known: Lever) -> str:
+    """In which pipelines the lever answers a cause that does not prove by itself that it fits; empty = in every one."""
+    only = [f"{cause} only with {part}" for cause, part in known.given.items()]
+    never = [f"{cause} not with {part}" for cause, part in known.unless.items()]
+    return "; ".join(only + never)
 
 
 def admits(known: Lever, value: Any) -> bool:
@@ -215,6 +225,8 @@ def _lever(step: _Step, entry: _Entry, order: int) -> Lever:
         watch=step.watch if entry.watch is None else entry.watch,
         frozen=tuple(dict.fromkeys((*frozen, *always))),
         authorisation=(step.authorisation if entry.authorisation is None else entry.authorisation) or None,
+        given={cause: part.value for cause, part in entry.given.items()},
+        unless={cause: part.value for cause, part in entry.unless.items()},
         how={str(stack): text for stack, text in entry.how.items()},
     )
 

@@ -1,29 +1,28 @@
 """Recomputes a query's final context from its recorded lists under a changed configuration.
 
-Only what the lists hold is used: a candidate that the reranker never scored, or a row that no arm returned, makes the
-change unreplayable for that query. Replaying the configuration as it was must give the logged context exactly; a
-trace for which it does not is left out, and counted.
+It begins at the last recorded list that the change does not touch. Only what the lists hold is used: a candidate that
+the reranker never scored, or a row that no arm returned, makes the change unreplayable for that query. Replaying the
+configuration as it was, from the same list on, must give the logged context exactly; where it does not, the query is
+left out of that change, and counted.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from ragaudit.evidence.fusion import DEFAULT_K, recompute
+from ragaudit.evidence.fusion import DEFAULT_K
 from ragaudit.evidence.identity import hashes
+from ragaudit.experiments.levels import Level
+from ragaudit.experiments.pool import SHORT, Listed, Unreplayable, passes, recomputed_pool, recorded_pool
+from ragaudit.experiments.refilter import refiltered_pool
 from ragaudit.model.inventory import Inventory
-from ragaudit.model.pipeline import Pack, Pipeline, Threshold
-from ragaudit.model.trace import Hit, Ranking, Trace
+from ragaudit.model.pipeline import Pack, Pipeline
+from ragaudit.model.trace import Ranking, Trace
 
-_RRF = {"rrf", "reciprocal_rank_fusion"}
-_DENSE_WORDS = ("dense", "vector", "cosine", "similarity")
-_FUSED_WORDS = ("fused", "rrf", "hybrid", "merged")
+OFF = ("", "none")
+"""Names that say that there is no reranker."""
 
-
-@dataclass(frozen=True)
-class Unreplayable:
-    """Why the recorded lists cannot tell what a change would do for a query."""
-
-    reason: str
+_NOTHING_KNOWN: Mapping[str, bool] = {}
+_CUT = "the reranker's output was cut, and the scores below the cut are not logged"
 
 
 @dataclass(frozen=True)
@@ -50,127 +49,95 @@ class ChunkTable:
         return cls(source, tokens, text)
 
 
-def replay(trace: Trace, pipeline: Pipeline, chunks: ChunkTable) -> tuple[str, ...] | Unreplayable:
-    """The ids that would have been packed under this configuration, in order."""
-    pool = _pool(trace, pipeline)
-    if isinstance(pool, Unreplayable):
-        return pool
-    ranked = _reranked(trace, pipeline, pool)
+def replay(
+    trace: Trace,
+    was: Pipeline,
+    now: Pipeline,
+    chunks: ChunkTable,
+    level: Level,
+    meets: Mapping[str, bool] = _NOTHING_KNOWN,
+) -> tuple[str, ...] | Unreplayable:
+    """The ids that would have been packed, in order.
+
+    Args:
+        trace: The query as it was logged.
+        was: What it was logged under.
+        now: The configuration to replay; `was` for no change.
+        chunks: What packing needs to know.
+        level: Where to begin: `level_of(was, now)`, or earlier.
+        meets: Listed id -> does the row meet the filter that was sent, where that is known.
+    """
+    if level is Level.SEARCH:
+        return Unreplayable("what the search returns is not recorded for another configuration")
+    if level is Level.PACK and trace.after_rerank is not None and not _is_off(was):
+        ranked: Listed | Unreplayable = _reranker_output(trace, trace.after_rerank, now)
+    else:
+        pool = _pool(trace, was, now, level, meets)
+        ranked = pool if isinstance(pool, Unreplayable) else _reranked(trace, was, now, pool)
     if isinstance(ranked, Unreplayable):
         return ranked
-    return _packed(ranked, trace.k_final if pipeline.k_final is None else pipeline.k_final, pipeline.pack, chunks)
+    k = trace.k_final if now.k_final is None else now.k_final
+    packed = _packed(ranked.ids, k, now.pack, chunks)
+    if isinstance(packed, Unreplayable):
+        return packed
+    ids, ran_out = packed
+    if ran_out and not ranked.is_whole:
+        return Unreplayable(SHORT if trace.after_rerank is None or _is_off(now) else _CUT)
+    return ids
 
 
-def reproduces(trace: Trace, pipeline: Pipeline, chunks: ChunkTable) -> bool:
-    """Does replaying no change give the context that was logged?"""
-    return trace.final_context_ids is not None and replay(trace, pipeline, chunks) == trace.final_context_ids
-
-
-# --- candidates ---------------------------------------------------------------------------------------------------
-
-
-def _pool(trace: Trace, pipeline: Pipeline) -> tuple[str, ...] | Unreplayable:
-    """The merged list behind fusion and floors."""
-    if trace.arms is None:
-        return Unreplayable("arms are not logged")
-    if trace.after_filter is not None:
-        return Unreplayable("a filter behind the search may drop rows that only a run would show")
-    if trace.id_map:
-        return Unreplayable("lists use several id spaces")
-    named = [name for name in trace.arms if pipeline.arms is None or name in pipeline.arms]
-    arms = {name: _floored(name, trace.arms[name], pipeline) for name in named}
-    if len(arms) == 1 and trace.fused is None:
-        merged = tuple(hit.id for hit in next(iter(arms.values())))
-        return _fused_floor(merged, {}, arms, pipeline)
-    method = (pipeline.fusion.method or "").casefold()
-    if method not in _RRF:
-        return Unreplayable(f"fusion {method or 'method unknown'} is not recomputed from ranks")
-    fused = recompute(arms, pipeline.fusion, pipeline.fusion.k or DEFAULT_K, lambda hit_id: hit_id)
-    order = _tie_order(trace, arms, fused.scores)
-    return _fused_floor(order, fused.scores, arms, pipeline)
-
-
-def _tie_order(trace: Trace, arms: Mapping[str, Ranking], scores: Mapping[str, float]) -> tuple[str, ...]:
-    """By score; ties keep the logged order, then the order in which the arms name the ids."""
-    logged = {hit.id: rank for rank, hit in enumerate(trace.fused or ())}
-    first: dict[str, int] = {}
-    for hits in arms.values():
-        for hit in hits:
-            first.setdefault(hit.id, len(first))
-    return tuple(
-        sorted(scores, key=lambda i: (-round(scores[i], 9), logged.get(i, len(logged)), first.get(i, len(first))))
-    )
-
-
-def _floored(arm: str, hits: Ranking, pipeline: Pipeline) -> Ranking:
-    for threshold in pipeline.thresholds:
-        on = (threshold.on or "").casefold()
-        if on == arm.casefold() or (on in _DENSE_WORDS and arm.casefold() in _DENSE_WORDS):
-            hits = tuple(hit for hit in hits if _passes(hit.value, threshold))
-    return hits
-
-
-def _fused_floor(
-    order: tuple[str, ...], scores: Mapping[str, float], arms: Mapping[str, Ranking], pipeline: Pipeline
-) -> tuple[str, ...] | Unreplayable:
-    for threshold in pipeline.thresholds:
-        if (threshold.on or "").casefold() not in _FUSED_WORDS:
-            continue
-        reader = _score_reader(threshold, scores, arms)
-        if reader is None:
-            return Unreplayable(f"a floor on {threshold.on} reads {threshold.score}, which is not logged")
-        order = tuple(i for i in order if _passes(reader(i), threshold))
-    return order
-
-
-def _score_reader(
-    threshold: Threshold, scores: Mapping[str, float], arms: Mapping[str, Ranking]
-) -> Callable[[str], float | None] | None:
-    word = (threshold.score or "").casefold()
-    if word in ("", *_FUSED_WORDS):
-        return scores.get
-    for name, hits in arms.items():
-        if name.casefold() == word or (word in _DENSE_WORDS and name.casefold() in _DENSE_WORDS):
-            return {hit.id: hit.value for hit in hits}.get
-    return None
-
-
-def _passes(score: float | None, threshold: Threshold) -> bool:
-    if threshold.value is None:
-        return True
-    if score is None:
-        return False
-    return score <= threshold.value if threshold.direction == "max" else score >= threshold.value
+def _pool(trace: Trace, was: Pipeline, now: Pipeline, level: Level, meets: Mapping[str, bool]) -> Listed | Unreplayable:
+    if level is Level.POOL:
+        return recomputed_pool(trace, was, now)
+    return refiltered_pool(trace, was, now, meets) if level is Level.FILTER else recorded_pool(trace, now)
 
 
 # --- reranking ----------------------------------------------------------------------------------------------------
 
 
-def _reranked(trace: Trace, pipeline: Pipeline, pool: tuple[str, ...]) -> tuple[str, ...] | Unreplayable:
-    """The order behind the reranker: recorded scores, over the candidates that this configuration would give it."""
-    if trace.after_rerank is None or pipeline.rerank.model == "":
+def _is_off(pipeline: Pipeline) -> bool:
+    return pipeline.rerank.model in OFF
+
+
+def _reranker_output(trace: Trace, output: Ranking, now: Pipeline) -> Listed:
+    """What the reranker returned goes to the packer as it was."""
+    ids = _above_floor(tuple(hit.id for hit in output), output, now)
+    top_n = now.rerank.top_n
+    is_all = trace.rerank_input is not None and {hit.id for hit in trace.rerank_input} <= {hit.id for hit in output}
+    return Listed(ids[:top_n] if top_n else ids, is_whole=is_all or bool(top_n and len(output) >= top_n))
+
+
+def _reranked(trace: Trace, was: Pipeline, now: Pipeline, pool: Listed) -> Listed | Unreplayable:
+    """The order behind the reranker: its recorded order, over the candidates that this configuration would give it."""
+    output = trace.after_rerank
+    if _is_off(now) or (output is None and was.rerank.model == now.rerank.model):
         return pool
-    candidates = pool if pipeline.rerank.candidates is None else pool[: pipeline.rerank.candidates]
-    logged: dict[str, Hit] = {hit.id: hit for hit in trace.after_rerank}
-    given = {hit.id for hit in trace.rerank_input} if trace.rerank_input is not None else set(logged)
-    unscored = [i for i in candidates if i not in given]
-    if unscored:
+    if output is None:
+        return Unreplayable("no reranker ran, so its scores are not recorded")
+    if was.rerank.model != now.rerank.model:
+        return Unreplayable("the scores of another reranker are not recorded")
+    wanted = now.rerank.candidates
+    if not pool.is_whole and (wanted is None or wanted > len(pool.ids)):
+        return Unreplayable(SHORT)
+    candidates = pool.ids[:wanted]
+    place = {hit.id: rank for rank, hit in enumerate(output)}
+    given = place if trace.rerank_input is None else {hit.id for hit in trace.rerank_input}
+    if any(i not in given for i in candidates):
         return Unreplayable("the reranker never scored some of the candidates")
-    order = {hit.id: rank for rank, hit in enumerate(trace.after_rerank)}
-    missing = [i for i in candidates if i not in order]
-    kept = sorted((i for i in candidates if i in order), key=order.__getitem__)
-    top_n = pipeline.rerank.top_n
-    if missing and (top_n is None or top_n > len(kept)):
-        cut = trace.config.get("rerank", {}).get("top_n") if trace.config else None
-        if top_n is None or len(kept) < min(top_n, cut or top_n):
-            return Unreplayable("the reranker's output was cut, and the scores below the cut are not logged")
-        if top_n > len(trace.after_rerank):
-            return Unreplayable("the reranker's output was cut, and the scores below the cut are not logged")
-    weight = (pipeline.rerank.model_extra or {}).get("blend")
+    kept = sorted((i for i in candidates if i in place), key=place.__getitem__)
+    weight = (now.rerank.model_extra or {}).get("blend")
     if isinstance(weight, (int, float)) and not isinstance(weight, bool):
         kept = _blended(kept, candidates, weight)
-    kept = [i for i in kept if all(_passes(logged[i].value, t) for t in pipeline.thresholds if t.on == "rerank")]
-    return tuple(kept[:top_n] if top_n else kept)
+    ids = _above_floor(tuple(kept), output, now)
+    top_n = now.rerank.top_n
+    is_whole = len(kept) == len(candidates) or bool(top_n and len(kept) >= top_n)
+    return Listed(ids[:top_n] if top_n else ids, is_whole)
+
+
+def _above_floor(ids: tuple[str, ...], output: Ranking, now: Pipeline) -> tuple[str, ...]:
+    scores = {hit.id: hit.value for hit in output}
+    floors = [floor for floor in now.thresholds if floor.on == "rerank"]
+    return tuple(i for i in ids if all(passes(scores[i], floor) for floor in floors))
 
 
 def _blended(reranked: list[str], candidates: tuple[str, ...], weight: float) -> list[str]:
@@ -186,7 +153,10 @@ def _blended(reranked: list[str], candidates: tuple[str, ...], weight: float) ->
 # --- packing ------------------------------------------------------------------------------------------------------
 
 
-def _packed(ranked: tuple[str, ...], k: int, pack: Pack, chunks: ChunkTable) -> tuple[str, ...] | Unreplayable:
+def _packed(
+    ranked: tuple[str, ...], k: int, pack: Pack, chunks: ChunkTable
+) -> tuple[tuple[str, ...], bool] | Unreplayable:
+    """The context, and whether the packer came to the end of the list and would have taken more."""
     if pack.parent_expansion:
         return Unreplayable("parents are packed for their children")
     key = _dedupe_key(pack.dedupe_by, chunks)
@@ -209,13 +179,13 @@ def _packed(ranked: tuple[str, ...], k: int, pack: Pack, chunks: ChunkTable) -> 
                 return Unreplayable("token counts are not known, and the budget needs them")
             if tokens > left:
                 if pack.on_overflow == "stop":
-                    break
+                    return tuple(packed), False
                 continue
             left -= tokens
         packed.append(chunk_id)
         seen.add(same)
         per_source[source] = per_source.get(source, 0) + 1
-    return tuple(packed)
+    return tuple(packed), len(packed) < k
 
 
 def _dedupe_key(rule: str | None, chunks: ChunkTable) -> Callable[[str], str] | None:

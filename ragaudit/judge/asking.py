@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from ragaudit.judge.fence import one_line
-from ragaudit.judge.recording import request_key
 from ragaudit.judge.score import NOT_ASKED
-from ragaudit.model.judgement import Failure, JudgeCall, Reply, Request
+from ragaudit.model.judgement import TOO_LONG, Failure, JudgeCall, Reply, Request
 
 Asking: TypeAlias = Generator[list[Request], list[Reply | Failure], None]
 """Yields requests that may run at the same time; is sent what came back, one for each, in order."""
 
+REFUSED = "refused"
 _CUT_OFF = frozenset({"length", "max_tokens"})
 _REFUSED = frozenset({"content_filter", "refusal"})
 BUDGET_SPENT = f"{NOT_ASKED}: the budget was spent"
@@ -42,8 +42,8 @@ class Task(Protocol):
     def hear(self, reply: Reply) -> Heard:
         """Take the verdicts out of a complete reply."""
 
-    def smaller(self) -> Sequence["Task"]:
-        """The same in pieces, for a reply that did not fit; empty = there are none."""
+    def smaller(self, reply: Reply) -> Sequence["Task"]:
+        """The same in pieces, where the reply or the request did not fit; empty = there are none."""
 
     def repair(self, reply: Reply, problem: str) -> "Task | None":
         """The one more try; None = it has been had."""
@@ -52,19 +52,15 @@ class Task(Protocol):
         """Note why there is no verdict for whatever this task has not heard."""
 
 
-def usable(reply: Reply) -> bool:
-    """May verdicts be read from this reply, and so may a tape keep it? Not when it was cut off or refused."""
-    return not (is_refused(reply) or is_cut_off(reply))
-
-
-def is_refused(reply: Reply) -> bool:
-    """Did the model, or a filter before it, decline?"""
-    return reply.refused or reply.finish_reason in _REFUSED
-
-
-def is_cut_off(reply: Reply) -> bool:
-    """Did the reply reach its limit of tokens?"""
-    return reply.finish_reason in _CUT_OFF
+def unusable(reply: Reply) -> str | None:
+    """Why no verdict may be read from this reply, whatever it says; None = one may."""
+    if reply.refused or reply.finish_reason in _REFUSED:
+        return REFUSED
+    if reply.finish_reason in _CUT_OFF:
+        return "the reply was cut off"
+    if reply.finish_reason == TOO_LONG:
+        return "the request is too long for the model"
+    return None
 
 
 def ask(tasks: Sequence[Task], calls: list[JudgeCall]) -> Asking:
@@ -85,14 +81,11 @@ def _heard(task: Task, came: Reply | Failure) -> tuple[JudgeCall, Sequence[Task]
         reason = _reason(came)
         task.fail(reason)
         return _call(task.request, came, error=reason, raw=came.raw), ()
-    if is_refused(came):
-        task.fail("refused")
-        return _call(task.request, came, error="refused", raw=came.text), ()
-    if is_cut_off(came):
-        pieces = task.smaller()
+    if (problem := unusable(came)) is not None:
+        pieces = () if problem == REFUSED else task.smaller(came)
         if not pieces:
-            task.fail("the reply was cut off")
-        return _call(task.request, came, error="the reply was cut off", raw=came.text), pieces
+            task.fail(problem)
+        return _call(task.request, came, error=problem, raw=came.text), pieces
     heard = task.hear(came)
     if heard.problem is None:
         return _call(task.request, came, ignored=heard.ignored), heard.more
@@ -106,8 +99,6 @@ def _heard(task: Task, came: Reply | Failure) -> tuple[JudgeCall, Sequence[Task]
 def _reason(failure: Failure) -> str:
     if failure.kind in _NEVER_SENT:
         return _NEVER_SENT[failure.kind]
-    if failure.kind == "refused":
-        return "refused"
     return f"{failure.kind}: {one_line(failure.message)[:200]}"
 
 
@@ -116,7 +107,6 @@ def _call(
 ) -> JudgeCall:
     reply = came if isinstance(came, Reply) else None
     return JudgeCall(
-        key=request_key(asked),
         purpose=asked.purpose,
         prompt=f"{asked.prompt}@{asked.version}",
         input_tokens=reply.input_tokens if reply else 0,

@@ -171,10 +171,11 @@ class ReplyCache:
             text = self._rows.get(key)
         if text is None:
             return None
-        if text[:8] != _checksum(key, text[8:]):
+        checksum, kept = text[:8], str(text[8:])
+        if checksum != _checksum(key, kept):
             self.damaged += 1
             return None
-        return str(text[8:])
+        return kept
 
 
 class _ReadOnly:

@@ -153,7 +153,7 @@ def keep_only(path: Path, keys: Collection[str]) -> int:
 
 
 def problems(path: Path) -> tuple[str, ...]:
-    """What is wrong with a cassette, line by line: edited questions, replies that must not be replayed, bad order."""
+    """What is wrong with a cassette, line by line: edited questions, damaged replies, bad order."""
     found = []
     lines, cut_off = _read(path)
     for line in lines.values():
@@ -162,7 +162,7 @@ def problems(path: Path) -> tuple[str, ...]:
         if key_of_asked(entry["request"]) != key:
             found.append(f"{path}: {key[:19]}: the question was edited after it was recorded. Record it again.")
         if read_reply(json.dumps(entry["reply"])) is None:
-            found.append(f"{path}: {key[:19]}: the reply is damaged, cut off or refused. Record it again.")
+            found.append(f"{path}: {key[:19]}: the reply is damaged. Record it again.")
     if list(lines) != sorted(lines):
         found.append(f"{path}: is not sorted by key. Merge it with itself to sort it.")
     if cut_off:

@@ -5,8 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from pydantic import TypeAdapter
-
 from ragaudit.judge.fence import fenced, one_line, shown
 from ragaudit.judge.how import HowToJudge, closed, request
 from ragaudit.judge.parse import Unreadable, read_json
@@ -18,7 +16,6 @@ MOST_CLAIMS = 100
 """Of one text; a reply with more is a model that does not stop."""
 _CLAIM_CHARS = 2_000
 _WORDS = re.compile(r"[^\W_]")
-_CLAIMS = TypeAdapter(tuple[Claim, ...])
 _LETTERS = {Side.REFERENCE: "r", Side.ANSWER: "a"}
 _BREAKS = (re.compile(r"\n\s*"), re.compile(r"[.!?؟।]\s+|[。！？]\s*"), re.compile(r"\s+"))
 _SHORTEST = 200
@@ -112,17 +109,15 @@ def numbered(side: Side, drafts: Iterable[Draft], text: str) -> tuple[Claim, ...
     distinct: dict[str, Draft] = {}
     for draft in drafts:
         distinct.setdefault(draft.text.casefold(), draft)
-    return _CLAIMS.validate_python(
-        [
-            {
-                "id": f"{_LETTERS[side]}{place}",
-                "side": side,
-                "text": draft.text,
-                "quote": draft.quote,
-                "quote_found": draft.quote is not None and is_quoted_from(draft.quote, text),
-            }
-            for place, draft in enumerate(distinct.values(), start=1)
-        ]
+    return tuple(
+        Claim(
+            id=f"{_LETTERS[side]}{place}",
+            side=side,
+            text=draft.text,
+            quote=draft.quote,
+            quote_found=draft.quote is not None and is_quoted_from(draft.quote, text),
+        )
+        for place, draft in enumerate(distinct.values(), start=1)
     )
 
 

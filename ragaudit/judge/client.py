@@ -11,9 +11,11 @@ from ragaudit.errors import JudgeError
 from ragaudit.judge.faults import Setback, setback_of
 from ragaudit.judge.limits import LONGEST_WAIT, Clock, Limits, SystemClock, Throttle, backoff, estimated_tokens
 from ragaudit.judge.price import Price, price_of
-from ragaudit.model.judgement import Failure, Reply, Request
+from ragaudit.model.judgement import TOO_LONG, Failure, Reply, Request
 
 _SECONDS_APART = 0.008
+_ANSWERS = {"refused": "content_filter", "too_long": TOO_LONG}
+"""HTTP errors that are the endpoint's answer to the request -> the `finish_reason` of the reply that they become."""
 _WHY = {
     "rate_limit": "rate limit (429)",
     "server": "the server failed",
@@ -102,12 +104,14 @@ class LiteLLMClient:
                 self.throttle.answered(outcome.input_tokens + outcome.output_tokens, estimate)
                 return outcome
             pause = outcome.retry_after
-            is_too_long = pause is not None and pause > LONGEST_WAIT
+            is_a_long_pause = pause is not None and pause > LONGEST_WAIT
             if outcome.kind == "rate_limit":
-                self.throttle.pushed_back(started, None if is_too_long else pause)
-            if not outcome.may_pass or is_too_long or attempt == self.limits.attempts:
+                self.throttle.pushed_back(started, None if is_a_long_pause else pause)
+            if outcome.kind in _ANSWERS:
+                return Reply(text=outcome.message, finish_reason=_ANSWERS[outcome.kind], usd=0.0)
+            if not outcome.may_pass or is_a_long_pause or attempt == self.limits.attempts:
                 tries = f" ({attempt} attempts)" if attempt > 1 else ""
-                wait = f" (the server asks to wait {pause:.0f} s)" if is_too_long else ""
+                wait = f" (the server asks to wait {pause:.0f} s)" if is_a_long_pause else ""
                 return Failure(kind=outcome.kind, message=f"{outcome.message}{tries}{wait}")
             await self._pause(backoff(attempt, pause, self._random), outcome.kind)
 
@@ -194,7 +198,7 @@ class LiteLLMClient:
             async with asyncio.timeout(self.limits.call_timeout):
                 answer = await litellm.acompletion(
                     model=request.model,
-                    messages=[_sendable(message) for message in request.messages],
+                    messages=[{name: _encodable(text) for name, text in each.items()} for each in request.messages],
                     api_base=request.api_base,
                     timeout=self.limits.call_timeout,
                     num_retries=0,
@@ -226,7 +230,7 @@ class LiteLLMClient:
         n_in, n_out = (int(getattr(usage, name, 0) or 0) for name in ("prompt_tokens", "completion_tokens"))
         price = self._prices[request.model, request.api_base]
         return Reply(
-            text=choice.message.content or (refusal if isinstance(refusal, str) else "") or "",
+            text=_encodable(choice.message.content or (refusal if isinstance(refusal, str) else "") or ""),
             finish_reason=choice.finish_reason,
             input_tokens=n_in,
             output_tokens=n_out,
@@ -250,8 +254,9 @@ def _import_litellm() -> Any:
     return litellm
 
 
-def _sendable(message: Mapping[str, str]) -> dict[str, str]:
-    return {name: text.encode("utf-8", "replace").decode() for name, text in message.items()}
+def _encodable(text: str) -> str:
+    """Half a surrogate pair, which UTF-8 cannot hold, becomes a question mark: no connection and no file takes it."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _tokens(logprobs: Any) -> tuple[dict[str, Any], ...] | None:

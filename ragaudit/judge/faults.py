@@ -14,7 +14,7 @@ _PASSING = frozenset({408, 409, 425, 429})
 
 @dataclass(frozen=True)
 class Setback:
-    """One attempt that gave nothing. `kind` as in `Failure`."""
+    """One attempt that gave nothing. `kind` as in `Failure`, or "refused" or "too_long"."""
 
     kind: str
     message: str
@@ -43,7 +43,7 @@ def setback_of(error: BaseException, kinds: Any, *, now: float) -> Setback:
         return Setback("rate_limit", message, may_pass=True, retry_after=pause)
     if status in (401, 403) or isinstance(error, kinds.AuthenticationError | kinds.PermissionDeniedError):
         return Setback("auth", message)
-    if code == "context_length_exceeded" or isinstance(error, kinds.ContextWindowExceededError):
+    if status == 413 or code == "context_length_exceeded" or isinstance(error, kinds.ContextWindowExceededError):
         return Setback("too_long", message)
     if code in ("content_policy_violation", "content_filter") or isinstance(error, kinds.ContentPolicyViolationError):
         return Setback("refused", message)

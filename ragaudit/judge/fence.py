@@ -15,6 +15,8 @@ _HIDDEN = re.compile(
     # One selector chooses the shape of a character; a row of them carries hidden bytes.
     "|[\ufe00-\ufe0f\U000e0100-\U000e01ef]{2,}"
 )
+_PLAIN = bytes(range(32, 127)) + b"\t\n"
+"""What stands in most texts, and hides nothing."""
 _ROLE_MARKS = re.compile(
     r"<(?=[|\uff5c])|(?<=[|\uff5c])>"  # <|im_start|> and its like, also with full-width bars
     r"|[<\[](?=/?(?:INST|SYS|s|bos|eos|pad|unk|system|user|assistant|(?:start|end)_of_[a-z]+)[>\]])"
@@ -37,8 +39,7 @@ def key_for(texts: Iterable[str]) -> str:
     digest = hashlib.sha256()
     for text in kept:
         raw = text.encode("utf-8", "surrogatepass")
-        digest.update(b"%d:" % len(raw))
-        digest.update(raw)
+        digest.update(b"%d:%b" % (len(raw), raw))
     while True:
         key = digest.hexdigest()[:_CUT]
         if not any(key in text for text in kept):
@@ -55,7 +56,7 @@ def shown(text: str) -> str:
     """The text with hidden characters made visible and everything that a chat template reads as a role taken apart."""
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-    if not text.isascii() or not text.replace("\n", "").replace("\t", "").isprintable():
+    if not text.isascii() or text.encode().translate(None, _PLAIN):
         text = _HIDDEN.sub(_code, text)
     if "<" in text or "[" in text or ">" in text:
         text = _ROLE_MARKS.sub(lambda found: found[0] + " " if found[0] != ">" else " >", text)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from msgspec.structs import replace
 from pydantic import Field
 
 from ragaudit.judge.fence import shown
@@ -89,13 +90,12 @@ def repair_request(prompts: PromptSet, asked: Request, reply: str, problem: str)
     """The same conversation, carried on with the unusable reply and what is wrong with it."""
     more, version = prompts.render("repair", problem=problem)
     said = {"role": "assistant", "content": shown(reply[:_QUOTED_BACK]) or "(empty)"}
-    return asked.model_copy(
-        update={
-            "messages": (*asked.messages, said, *more),
-            "prompt": "repair",
-            "version": version,
-            "purpose": f"repair of {asked.purpose}",
-        }
+    return replace(
+        asked,
+        messages=(*asked.messages, said, *more),
+        prompt="repair",
+        version=version,
+        purpose=f"repair of {asked.purpose}",
     )
 
 

@@ -43,7 +43,6 @@ class LiveJudge:
         self._free = limits.concurrency
         self._turns: list[tuple[int, int, asyncio.Future[None]]] = []
         self._order = count()
-        self._dearest: float | None = None
         self._call_ended = asyncio.Event()
         self._may_start = asyncio.Event()
         self._may_start.set()
@@ -55,8 +54,10 @@ class LiveJudge:
         self._loop = asyncio.new_event_loop()
         self._thread = Thread(target=self._run, name="ragaudit-judge", daemon=True)
         self._thread.start()
-        if seconds_left is not None:
-            self._loop.call_soon_threadsafe(self._loop.call_later, max(0.0, seconds_left), self._time_is_up)
+        if seconds_left is not None and seconds_left <= 0:
+            self._closed = self._too_late()
+        elif seconds_left is not None:
+            self._loop.call_soon_threadsafe(self._loop.call_later, seconds_left, self._time_is_up)
 
     def submit(self, order: int, walk: Walk) -> "Future[Judgement]":
         """Carry a walk on from where the tape ended. Lower orders get their turn first."""
@@ -125,7 +126,7 @@ class LiveJudge:
                 self._tally.failed_with(outcome.said)
             return Outcome(key, outcome.said, from_tape=isinstance(outcome.said, Reply))
         # Another sample, or another process, may have recorded it since this one was looked up.
-        reply = self._tape.find(request, key=key, about=walk.about)
+        reply = self._tape.find(request, key=key, about=walk.sample)
         if reply is not None:
             self._tally.found_later += 1
             return Outcome(key, reply, from_tape=True)
@@ -188,12 +189,12 @@ class LiveJudge:
         """None when a call may start; otherwise why it may not. Waits where calls in flight may leave enough."""
         most = self._limits.max_cost
         while self._closed is None and most is not None:
-            in_flight, spent = len(self._calls), self._tally.usd
+            in_flight, spent, dearest = len(self._calls), self._tally.usd, self._tally.dearest
             # The first call goes alone: until it is back nobody knows what one costs.
             if (
                 spent < most
-                and spent + (in_flight + 1) * (self._dearest or 0.0) <= most
-                and (self._dearest is not None or not in_flight)
+                and spent + (in_flight + 1) * (dearest or 0.0) <= most
+                and (dearest is not None or not in_flight)
             ):
                 break
             if not in_flight:
@@ -205,7 +206,8 @@ class LiveJudge:
 
     def _note_price(self, reply: Reply, request: Request) -> None:
         if reply.usd is not None:
-            self._dearest = max(self._dearest or 0.0, reply.usd)
+            if reply.input_tokens:  # a request that was turned away says nothing about what the others cost
+                self._tally.dearest = max(self._tally.dearest or 0.0, reply.usd)
         elif self._limits.max_cost is not None:
             self._closed = Failure(kind="budget", message="max_cost: the price of the model is not known")
             self.fatal = JudgeError(f"judge.max_cost: the price of {request.model} is not known. Remove the limit.")
@@ -246,12 +248,17 @@ class LiveJudge:
         self._loop.call_later(GRACE_SECONDS, self._abandon, Failure(kind="cancelled", message="stopped in flight"))
 
     def _time_is_up(self) -> None:
-        limit = self._limits.overall_timeout or 0
         if self._closed is None:
-            self._closed = Failure(kind="budget", message=f"not sent: overall_timeout of {limit:g} s is over")
+            self._closed = self._too_late()
         self._call_ended.set()
         self._may_start.set()
-        self._abandon(Failure(kind="timeout", message=f"in flight when overall_timeout of {limit:g} s was over"))
+        limit = f"{self._limits.overall_timeout:g} s"
+        self._abandon(Failure(kind="timeout", message=f"in flight when overall_timeout of {limit} was over"))
+
+    def _too_late(self) -> Failure:
+        return Failure(
+            kind="budget", message=f"not sent: overall_timeout of {self._limits.overall_timeout:g} s is over"
+        )
 
     def _abandon(self, failure: Failure) -> None:
         self._abandoned = failure

@@ -1,9 +1,7 @@
 """The second call: claims against texts. What was asked, what a reply says about it, and the cells that follow."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
-
-from pydantic import TypeAdapter
+from typing import Any, NamedTuple, TypeAlias
 
 from ragaudit.judge.fence import fenced, shown
 from ragaudit.judge.how import HowToJudge, closed, request
@@ -18,7 +16,6 @@ QUERY_ROW = "@query"
 
 CHUNK = "c"
 """How the labels of chunks begin; theirs are always numbered."""
-_CELLS = TypeAdapter(list[Cell])
 _OVERLAP = 200
 _QUOTES = {
     "type": "array",
@@ -49,6 +46,8 @@ class Said(NamedTuple):
     p_supported: float | None = None
 
 
+Rows: TypeAlias = Mapping[str, Mapping[str, Window]]
+"""Claim id, or QUERY_ROW -> label -> the window that it is held against."""
 NOTHING = Said(Verdict.MISSING)
 """What a text says about a claim that it is not listed for."""
 
@@ -60,21 +59,26 @@ def windows_of(
 
     Such parts overlap, so that words on a border stand whole in one of them.
     """
-    step = limit - _OVERLAP
-    parts = [
-        (column, text[start : start + limit])
-        for column, text in texts
-        for start in range(0, max(len(text) - _OVERLAP, 1), step)
-    ]
-    numbers = [str(place) for place in range(1, len(parts) + 1)]
-    if label != CHUNK:
-        numbers[:1] = [""]
-    return tuple(Window(label + number, *part, side) for number, part in zip(numbers, parts, strict=True))
+    windows: list[Window] = []
+    for column, text in texts:
+        for start in range(0, max(len(text) - _OVERLAP, 1), limit - _OVERLAP):
+            number = str(len(windows) + 1) if windows or label == CHUNK else ""
+            windows.append(Window(label + number, column, text[start : start + limit], side))
+    return tuple(windows)
 
 
-def by_side(windows: Sequence[Window]) -> dict[Side, list[Window]]:
-    """The windows that the claims of each side are held against."""
-    return {side: [window for window in windows if window.side is None or window.side is side] for side in Side}
+def rows_of(claims: Iterable[Claim], windows: Sequence[Window]) -> Rows:
+    """What is asked: the windows that each claim is held against; without claims, all of them against the question.
+
+    Claims of one side share theirs.
+    """
+    mine: dict[Side, dict[str, Window]] = {side: {} for side in Side}
+    for window in windows:
+        for side, some in mine.items():
+            if window.side is None or window.side is side:
+                some[window.label] = window
+    rows = {claim.id: mine[claim.side] for claim in claims}
+    return rows or {QUERY_ROW: {window.label: window for window in windows}}
 
 
 def matrix_request(
@@ -108,7 +112,7 @@ def claim_request(
     how: HowToJudge, prompts: PromptSet, claim: Claim, windows: Sequence[Window], *, key: str, purpose: str
 ) -> Request:
     """Ask about one claim: one word for each text."""
-    used = by_side(windows)[claim.side]
+    used = rows_of([claim], windows)[claim.id].values()
     word = {"type": "string", "enum": list(VERDICTS)}
     return request(
         how,
@@ -144,73 +148,73 @@ def relevance_request(
 
 
 def cells_of(
-    rows: Iterable[tuple[str, Sequence[Window]]],
+    rows: Rows,
     said: Mapping[str, Mapping[str, Said]],
     unsaid: Mapping[tuple[str, str], str],
 ) -> list[Cell]:
     """One cell for each row and column, from the verdicts on the column's parts.
 
     Args:
-        rows: Claim ids (or QUERY_ROW), each with the windows that it was held against.
+        rows: What was asked.
         said: The verdicts, by row and label.
         unsaid: Why there is none, for the pairs (row, label) that have none.
     """
-    columns_of: dict[int, dict[str, list[Window]]] = {}
-    fields: list[dict[str, Any]] = []
-    for row, windows in rows:
+    missing = Verdict.MISSING
+    columns_of: dict[int, list[tuple[str, Window, list[Window]]]] = {}
+    cells: list[Cell] = []
+    for row, windows in rows.items():
         if (columns := columns_of.get(id(windows))) is None:
-            columns = columns_of[id(windows)] = _columns(windows)
+            columns = columns_of[id(windows)] = _columns(windows.values())
         heard = said.get(row, {})
-        for column, parts in columns.items():
-            if len(parts) == 1 and heard.get(parts[0].label) is NOTHING:  # most of a matrix
-                fields.append({"claim_id": row, "chunk_id": column, "verdict": Verdict.MISSING})
+        for column, part, parts in columns:
+            one = heard.get(part.label)
+            if len(parts) > 1:
+                part, one = _together([(part, heard.get(part.label)) for part in parts])
+            if one is NOTHING:  # most of a matrix
+                cells.append(Cell(row, column, missing))
+            elif one is None:
+                cells.append(Cell(row, column, None, unsaid.get((row, part.label), "the judge gave no verdict")))
             else:
-                fields.append({"claim_id": row, "chunk_id": column} | _verdict(row, parts, heard, unsaid))
-    return _CELLS.validate_python(fields)
+                cells.append(_cell(row, column, part, one))
+    return cells
 
 
-def _columns(windows: Iterable[Window]) -> dict[str, list[Window]]:
+def _columns(windows: Iterable[Window]) -> list[tuple[str, Window, list[Window]]]:
+    """(column, first part, parts)."""
     columns: dict[str, list[Window]] = {}
     for window in windows:
         columns.setdefault(window.column, []).append(window)
-    return columns
+    return [(column, parts[0], parts) for column, parts in columns.items()]
 
 
-def _verdict(
-    row: str, parts: Sequence[Window], heard: Mapping[str, Said], unsaid: Mapping[tuple[str, str], str]
-) -> dict[str, Any]:
-    """What the parts of a column say together."""
-    ones = [heard.get(part.label) for part in parts]
-    known = [one for one in ones if one is not None]
+def _together(heard: Sequence[tuple[Window, Said | None]]) -> tuple[Window, Said | None]:
+    """What the parts of one text say, and the part that says it; None = a part that could change it says nothing."""
+    known = [one for _, one in heard if one is not None]
     verdicts = {one.verdict for one in known}
     if Verdict.SUPPORTED in verdicts and Verdict.CONTRADICTED in verdicts:
-        return {"verdict": None, "reason": "its parts contradict each other"}
+        return heard[0][0], Said(None, reason="its parts contradict each other")
     for wanted in (Verdict.SUPPORTED, Verdict.CONTRADICTED):
-        if wanted in verdicts:
-            one, part = next(
-                (one, part) for one, part in zip(ones, parts, strict=True) if one and one.verdict is wanted
-            )
-            return {"verdict": wanted, "p_supported": _highest(known), **_quoted(one, part)}
-    if len(known) < len(ones):
-        label = parts[ones.index(None)].label
-        return {"verdict": None, "reason": unsaid.get((row, label), "the judge gave no verdict")}
-    if None in verdicts:
-        return {"verdict": None, "reason": next(one.reason for one in known if one.verdict is None)}
-    return {"verdict": Verdict.MISSING, "p_supported": _highest(known)}
+        for part, one in heard:
+            if one is not None and one.verdict is wanted:
+                return part, one._replace(p_supported=_highest(known))
+    for part, one in heard:
+        if one is None:
+            return part, None
+    undecided = next((one for one in known if one.verdict is None), None)
+    return heard[0][0], undecided or Said(Verdict.MISSING, p_supported=_highest(known))
 
 
-def _highest(ones: Sequence[Said]) -> float | None:
-    if len(ones) == 1:
-        return ones[0].p_supported
+def _highest(ones: Iterable[Said]) -> float | None:
     return max((one.p_supported for one in ones if one.p_supported is not None), default=None)
 
 
-def _quoted(one: Said, part: Window) -> dict[str, str]:
-    if one.quote is None:
-        return {}
-    if not is_quoted_from(one.quote, part.text):
-        return {"reason": "the quoted words are not in the text"}
-    return {"quote": one.quote}
+def _cell(row: str, column: str, part: Window, one: Said) -> Cell:
+    if one.verdict in (None, Verdict.MISSING):
+        return Cell(row, column, one.verdict, one.reason, p_supported=one.p_supported)
+    if one.quote is not None and not is_quoted_from(one.quote, part.text):
+        reason = "the quoted words are not in the text"
+        return Cell(row, column, one.verdict, reason, p_supported=one.p_supported)
+    return Cell(row, column, one.verdict, quote=one.quote, p_supported=one.p_supported)
 
 
 def _texts(windows: Iterable[Window], key: str) -> str:

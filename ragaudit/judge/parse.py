@@ -22,6 +22,8 @@ _NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,20})?(?:[eE][+-]?\d{1,2})?(?![\w.])")
 _WORD = re.compile(r"[A-Za-z_]+")
 _WORDS: Final = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
 _CLOSING: Final = {'"': '"', "'": "'", "“": "”"}
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+"""Half of a pair, maybe without its other half, which no file can hold: the tolerant reader looks at it."""
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
 
@@ -77,7 +79,7 @@ def read_json(text: str, pick: Callable[[Any], T | None]) -> Read[T] | Unreadabl
 def _strict(text: str) -> Read[Any] | None:
     """The whole text as JSON, in C; None = not plain JSON, which the tolerant reader looks at."""
     plain = text.strip()
-    if not plain.startswith(("{", "[")):
+    if not plain.startswith(("{", "[")) or _SURROGATE.search(plain):
         return None
     try:
         value = _DECODER.decode(plain)
@@ -87,7 +89,10 @@ def _strict(text: str) -> Read[Any] | None:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made: dict[str, Any] = {}
+    made = dict(pairs)
+    if len(made) == len(pairs):
+        return made
+    made = {}
     for key, value in pairs:
         made[key] = CONFLICT if key in made and not _same(made[key], value) else value
     return made
@@ -245,7 +250,7 @@ class _Scanner:
                 continue
             self.at += 1
             if character == closing and self._ends():
-                return "".join(made)
+                return "".join(made).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
             made.append(character)
         raise _Cut
 

@@ -37,12 +37,15 @@ class JudgeProgress:
 
 
 class Tally:
-    """Adds up what happens. Each counter is written by one thread only, so that none needs a lock.
+    """Adds up what happens, over one call of `run` or several that share their limits.
 
-    The caller's thread writes `samples` and `replayed`, the thread that asks the model all others.
+    Each counter is written by one thread only, so that none needs a lock: the caller's thread writes `started`,
+    `samples` and `replayed`, the thread that asks the model all others.
     """
 
     def __init__(self) -> None:
+        self.started: float | None = None
+        """When the first call of `run` began, as its clock counts; None = it has not."""
         self.samples = 0
         self.replayed = 0
         self.found_later = 0
@@ -52,6 +55,8 @@ class Tally:
         self.input_tokens = 0
         self.output_tokens = 0
         self.usd = 0.0
+        self.dearest: float | None = None
+        """What the dearest call cost; None = no price of a call is known yet."""
         self.unpriced = 0
         self.in_flight = 0
 

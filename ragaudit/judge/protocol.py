@@ -2,11 +2,13 @@
 
 from collections.abc import Generator, Iterable, Sequence
 
-from ragaudit.judge.asking import ask, usable
+from msgspec.structs import replace
+
+from ragaudit.judge.asking import ask
 from ragaudit.judge.claims import Part, numbered
 from ragaudit.judge.fence import key_for
 from ragaudit.judge.how import HowToJudge
-from ragaudit.judge.matrix import CHUNK, QUERY_ROW, REFERENCE_COLUMN, Window, by_side, cells_of, windows_of
+from ragaudit.judge.matrix import CHUNK, QUERY_ROW, REFERENCE_COLUMN, Window, cells_of, rows_of, windows_of
 from ragaudit.judge.prompts import PromptSet
 from ragaudit.judge.score import NOT_ASKED, asks_relevance, has_answer, has_reference, score, supported_by
 from ragaudit.judge.tasks import ClaimsTask, Drafts, MatrixTask, Verdicts
@@ -26,7 +28,7 @@ from ragaudit.model.judgement import (
     Verdict,
 )
 
-__all__ = ["HowToJudge", "judge", "usable"]
+__all__ = ["HowToJudge", "judge"]
 
 _NO_TEXT = f"{NOT_ASKED}: the chunk has no text"
 
@@ -37,7 +39,7 @@ def judge(
     """Judge one query: yields requests, is sent what came back for each of them in order, returns the judgement.
 
     The requests of one batch do not depend on each other and may run at the same time. `Judgement.calls` has one entry
-    for each request, in the order in which they were yielded; `from_tape` is the runner's to fill in.
+    for each request, in the order in which they were yielded; `key` and `from_tape` are the runner's to fill in.
     Nothing is asked where there is nothing to ask: no context logged, an empty context without candidates, no text.
 
     Args:
@@ -69,7 +71,7 @@ def judge(
         verdicts = Verdicts()
         windows = judging.packed_windows()
         yield from ask(judging.relevance_tasks(windows, verdicts), judging.calls)
-        cells += cells_of([(QUERY_ROW, windows)], verdicts.said, verdicts.unsaid)
+        cells += cells_of(rows_of((), windows), verdicts.said, verdicts.unsaid)
         cells += judging.blank_cells([QUERY_ROW])
     scores = score(sample, claims, cells, abstained=abstained, failed=drafts.failed)
     return Judgement(
@@ -171,8 +173,8 @@ class _Judging:
         key = key_for([*(window.text for window in windows), *(claim.text for claim in claims)])
         tasks = []
         for some in _batches(windows, self.how.max_batch_chars, most):
-            mine = by_side(some)
-            asked = [claim for claim in claims if mine[claim.side]]
+            rows = rows_of(claims, some)
+            asked = [claim for claim in claims if rows[claim.id]]
             for start in range(0, len(asked), size):
                 group = tuple(asked[start : start + size])
                 tasks.append(self._task(group, some, purpose, key, verdicts))
@@ -187,18 +189,13 @@ class _Judging:
 
     def cells(self, claims: Sequence[Claim], windows: Sequence[Window], verdicts: Verdicts) -> list[Cell]:
         """The matrix that was heard, claim by claim."""
-        mine = by_side(windows)
-        rows = [(claim.id, mine[claim.side]) for claim in claims]
-        return [*cells_of(rows, verdicts.said, verdicts.unsaid), *self.blank_cells(row for row, _ in rows)]
+        rows = rows_of(claims, windows)
+        return [*cells_of(rows, verdicts.said, verdicts.unsaid), *self.blank_cells(rows)]
 
     def blank_cells(self, rows: Iterable[str]) -> list[Cell]:
         """No verdicts on chunks without text: whether they were empty or their text was not logged is not known."""
-        return [
-            Cell(claim_id=row, chunk_id=chunk.id, verdict=None, reason=_NO_TEXT)
-            for row in rows
-            for chunk in self.packed
-            if not chunk.text.strip()
-        ]
+        blank = [chunk.id for chunk in self.packed if not chunk.text.strip()]
+        return [Cell(row, chunk_id, None, _NO_TEXT) for row in rows for chunk_id in blank]
 
     def candidate_batches(self) -> list[tuple[Window, ...]]:
         """The chunks outside the context, as they are looked at."""
@@ -230,12 +227,12 @@ class _Judging:
         where = {chunk.id: chunk.where for chunk in self.sample.candidates}
         cells: list[Cell] = []
         found: list[FoundEvidence] = []
-        for cell in cells_of([(claim.id, windows) for claim in claims], verdicts.said, verdicts.unsaid):
+        for cell in cells_of(rows_of(claims, windows), verdicts.said, verdicts.unsaid):
             if cell.verdict is Verdict.MISSING:
                 continue
             if cell.verdict is Verdict.SUPPORTED and cell.quote is None:
                 reason = f"refused as evidence: {cell.reason or 'no words are quoted'}"
-                cells.append(cell.model_copy(update={"verdict": None, "reason": reason}))
+                cells.append(replace(cell, verdict=None, reason=reason))
                 continue
             cells.append(cell)
             if cell.verdict is Verdict.SUPPORTED:

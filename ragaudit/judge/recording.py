@@ -1,4 +1,4 @@
-"""One recorded reply as text: its key, what was asked, what came back, and whether it may be kept at all."""
+"""One recorded reply as text: its key, what was asked, and what came back, a refusal as much as an answer."""
 
 import hashlib
 import json
@@ -9,9 +9,6 @@ from pydantic import ValidationError
 
 from ragaudit.judge.redact import visible, without_credentials, without_secrets
 from ragaudit.model.judgement import Reply, Request
-
-UNFINISHED = frozenset({"length", "max_tokens", "content_filter", "refusal"})
-"""Reasons for which a model stopped early: such a reply is used to decide what to ask next, and never kept."""
 
 
 def asked(request: Request) -> dict[str, Any]:
@@ -37,11 +34,6 @@ def key_of_asked(recorded: dict[str, Any]) -> str:
     return _key({name: recorded.get(name) for name in _ASKED})
 
 
-def may_be_kept(reply: Reply) -> bool:
-    """Whether a reply is whole: one that was cut off or refused must not be replayed as a verdict."""
-    return not reply.refused and reply.finish_reason not in UNFINISHED
-
-
 def as_json(value: Any) -> str:
     """One line of JSON for people: as written, but for characters that would hide or reorder text in a review."""
     return visible(json.dumps(value, ensure_ascii=False, separators=(", ", ": ")))
@@ -53,12 +45,11 @@ def reply_fields(reply: Reply) -> dict[str, Any]:
 
 
 def read_reply(text: str | bytes | msgspec.Raw) -> Reply | None:
-    """A reply from its JSON; None when it is damaged or was never to be kept."""
+    """A reply from its JSON; None when it is damaged."""
     try:
-        reply = Reply.model_validate_json(bytes(text) if isinstance(text, msgspec.Raw) else text)
+        return Reply.model_validate_json(bytes(text) if isinstance(text, msgspec.Raw) else text)
     except ValidationError:
         return None
-    return reply if may_be_kept(reply) else None
 
 
 _ASKED = ("model", "api_base", "prompt", "version", "parameters", "reply_schema", "messages")

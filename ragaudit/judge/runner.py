@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from ragaudit.errors import JudgeError
 from ragaudit.judge.limits import Clock, Limits, SystemClock
 from ragaudit.judge.progress import JudgeProgress, Tally
+from ragaudit.judge.redact import shown
 from ragaudit.judge.tape import Tape
 from ragaudit.judge.walk import Steps, Walk
 from ragaudit.model.judgement import Judgement, JudgeSample
@@ -48,6 +49,7 @@ def run(
     tape: Tape,
     client: "Client | None",
     limits: Limits | None = None,
+    so_far: Tally | None = None,
     progress: Callable[[JudgeProgress], None] = _silent,
     stop: Callable[[], bool] = _never,
     pause: Callable[[], bool] = _never,
@@ -66,6 +68,7 @@ def run(
         tape: Recorded replies.
         client: Who is asked where the tape ends; None = nobody.
         limits: How much and how fast. A call that is not allowed any more comes out as a Failure of kind `budget`.
+        so_far: What earlier calls of `run` used of the same limits; this one adds to it. None = there were none.
         progress: Told the counts while waiting and after each sample, in the caller's thread.
         stop: Asked about ten times a second; True = start no more calls, wait a moment for those in flight, read no
             more samples, and finish those already read with what there is.
@@ -82,7 +85,8 @@ def run(
         from ragaudit.judge.protocol import judge as standard
 
         judge = standard
-    return _Run(tape, client, limits or Limits(), progress, stop, pause, clock or SystemClock()).over(
+    tally = Tally() if so_far is None else so_far
+    return _Run(tape, client, limits or Limits(), tally, progress, stop, pause, clock or SystemClock()).over(
         Walk(sample, judge(sample, prompts, how)) for sample in samples
     )
 
@@ -93,6 +97,7 @@ class _Run:
         tape: Tape,
         client: "Client | None",
         limits: Limits,
+        tally: Tally,
         progress: Callable[[JudgeProgress], None],
         stop: Callable[[], bool],
         pause: Callable[[], bool],
@@ -105,8 +110,9 @@ class _Run:
         self._stop = stop
         self._pause = pause
         self._clock = clock
-        self._started = clock.monotonic()
-        self._tally = Tally()
+        self._tally = tally
+        if tally.started is None:
+            tally.started = clock.monotonic()
         self._live: LiveJudge | None = None
         self._is_stopped = False
         self._is_paused = False
@@ -149,11 +155,12 @@ class _Run:
 
     def _go_live(self, walk: Walk) -> "LiveJudge":
         if self._client is None:
-            raise JudgeError(f"judge: {walk.about} has to be asked about, and no model is set. Set judge.model.")
+            about = f"{shown(walk.sample.query_id)} {shown(walk.sample.query)}"
+            raise JudgeError(f"judge: {about} has to be asked about, and no model is set. Set judge.model.")
         from ragaudit.judge.live import LiveJudge
 
-        limit = self._limits.overall_timeout
-        left = None if limit is None else limit - (self._clock.monotonic() - self._started)
+        limit, started = self._limits.overall_timeout, self._tally.started
+        left = None if limit is None or started is None else limit - (self._clock.monotonic() - started)
         return LiveJudge(self._client, self._tape, self._limits, self._tally, seconds_left=left)
 
     def _result(self, entry: "Judgement | Future[Judgement]") -> Judgement:

@@ -15,6 +15,7 @@ The claims of a denominator are those that were asked about. A metric is scored 
 change it is there: a missing one makes it `judge_failed` (`unmeasured` when it was never asked for), never smaller.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from math import lcm
 from typing import Final, NamedTuple
@@ -126,47 +127,58 @@ def asks_relevance(sample: JudgeSample, *, abstained: bool) -> bool:
 
 def supported_by(rows: Iterable[str], columns: Sequence[str], cells: Iterable[Cell]) -> dict[str, bool | None]:
     """For each row: does any of the columns support it? None = none does, but a verdict is not there."""
-    marks = _marks(cells)
-    return {row: _any(marks.get(row, {}), columns).holds for row in rows}
+    known = _Known(cells)
+    return {row: known.row_in(row, columns).holds for row in rows}
 
 
-class _Matrix:
+class _Known:
+    """What is known from the cells. A pair that has no cell has no verdict."""
+
+    def __init__(self, cells: Iterable[Cell]) -> None:
+        self._supported: dict[str, set[str]] = defaultdict(set)
+        """Row -> columns that support it."""
+        self._judged: dict[str, set[str]] = defaultdict(set)
+        """Row -> columns with a verdict, whichever it is."""
+        self._reasons: dict[tuple[str, str], str] = {}
+        supported = Verdict.SUPPORTED
+        for cell in cells:
+            verdict = cell.verdict
+            if verdict is None:
+                self._reasons[cell.claim_id, cell.chunk_id] = cell.reason or "no verdict"
+                continue
+            self._judged[cell.claim_id].add(cell.chunk_id)
+            if verdict is supported:
+                self._supported[cell.claim_id].add(cell.chunk_id)
+
+    def row_in(self, row: str, columns: Sequence[str]) -> _Truth:
+        """Does one of the columns support this row? One that does decides; else each of them must have a verdict."""
+        if not self._supported[row].isdisjoint(columns):
+            return _YES
+        if self._judged[row].issuperset(columns):
+            return _NO
+        return self._open((row, column) for column in columns)
+
+    def columns_for(self, rows: Sequence[str], columns: Iterable[str]) -> dict[str, _Truth]:
+        """Does each column support one of these rows? One that it supports decides; else each must have a verdict."""
+        supported = set[str]().union(*(self._supported[row] for row in rows))
+        judged = set.intersection(*(self._judged[row] for row in rows))
+        decided = dict.fromkeys(judged, _NO) | dict.fromkeys(supported, _YES)
+        return {column: decided.get(column) or self._open((row, column) for row in rows) for column in columns}
+
+    def _open(self, pairs: Iterable[tuple[str, str]]) -> _Truth:
+        """Why no verdict decides about these (row, column)."""
+        absent = [(row, column) for row, column in pairs if column not in self._judged[row]]
+        return _Truth(None, _worst([self._reasons.get(pair, _ABSENT) for pair in absent]))
+
+
+class _Matrix(_Known):
     """Claims against columns, and what follows for a claim and for a chunk."""
 
     def __init__(self, sample: JudgeSample, claims: Sequence[Claim], cells: Iterable[Cell]) -> None:
+        super().__init__(cells)
         self.packed = tuple(dict.fromkeys(chunk.id for chunk in sample.chunks or ()))
         self.rows = {side: [claim.id for claim in claims if claim.side is side] for side in Side}
-        self._marks = _marks(cells)
-        self.in_context = {
-            side: [self.any_column(row, self.packed) for row in rows] for side, rows in self.rows.items()
-        }
-
-    def any_column(self, row: str, columns: Sequence[str]) -> _Truth:
-        """Does one of the columns support this claim?"""
-        return _any(self._marks.get(row, {}), columns)
-
-    def any_row(self, rows: Sequence[str], column: str) -> _Truth:
-        """Does this column support one of the claims?"""
-        return _any({row: self._marks.get(row, {}).get(column, _ABSENT) for row in rows}, rows)
-
-
-def _marks(cells: Iterable[Cell]) -> dict[str, dict[str, bool | str]]:
-    """Row -> column -> is it supported, or why that is not known."""
-    marks: dict[str, dict[str, bool | str]] = {}
-    for cell in cells:
-        verdict = cell.verdict
-        mark = (cell.reason or "no verdict") if verdict is None else verdict is Verdict.SUPPORTED
-        marks.setdefault(cell.claim_id, {})[cell.chunk_id] = mark
-    return marks
-
-
-def _any(marks: Mapping[str, bool | str], names: Sequence[str]) -> _Truth:
-    """Is one of them supported? One that is decides; else every one of them must have a verdict."""
-    found = [marks.get(name, _ABSENT) for name in names]
-    if True in found:
-        return _YES
-    reasons = [mark for mark in found if isinstance(mark, str)]
-    return _Truth(None, _worst(reasons)) if reasons else _NO
+        self.in_context = {side: [self.row_in(row, self.packed) for row in rows] for side, rows in self.rows.items()}
 
 
 def _outcome(name: str, sample: JudgeSample, matrix: _Matrix, abstained: bool, failed: Mapping[Side, str]) -> Outcome:
@@ -184,13 +196,13 @@ def _outcome(name: str, sample: JudgeSample, matrix: _Matrix, abstained: bool, f
             return _precision(sample, rows, matrix)
         case "context_relevance":
             asked = [QUERY_ROW] if of_query else rows
-            return _share([matrix.any_row(asked, chunk_id) for chunk_id in matrix.packed], "packed chunks")
+            return _share(tuple(matrix.columns_for(asked, matrix.packed).values()), "packed chunks")
         case "hallucination":
             return _hallucination(rows, in_context, matrix, has_reference(sample))
         case "utilisation":
             return _utilisation(rows, in_context, matrix)
         case _:
-            return _share([matrix.any_column(row, (ANSWER_COLUMN,)) for row in rows], "reference claims")
+            return _share([matrix.row_in(row, (ANSWER_COLUMN,)) for row in rows], "reference claims")
 
 
 def _without_asking(name: str, sample: JudgeSample, abstained: bool) -> Outcome | None:
@@ -231,11 +243,8 @@ def _relevance_without_asking(sample: JudgeSample, abstained: bool) -> Outcome |
 
 def _precision(sample: JudgeSample, rows: Sequence[str], matrix: _Matrix) -> Outcome:
     """A chunk that is packed twice counts once, where it first stands; the second keeps its slot."""
-    truths: list[_Truth] = []
-    seen: set[str] = set()
-    for chunk in sample.chunks or ():
-        truths.append(_NO if chunk.id in seen else matrix.any_row(rows, chunk.id))
-        seen.add(chunk.id)
+    first = matrix.columns_for(rows, matrix.packed)
+    truths = [first.pop(chunk.id, _NO) for chunk in sample.chunks or ()]
     if (gap := _gap(truths, "packed chunks")) is not None:
         return gap
     return Outcome(average_precision([bool(truth.holds) for truth in truths]))
@@ -244,7 +253,7 @@ def _precision(sample: JudgeSample, rows: Sequence[str], matrix: _Matrix) -> Out
 def _hallucination(rows: Sequence[str], in_context: Sequence[_Truth], matrix: _Matrix, has_reference: bool) -> Outcome:
     invented: list[_Truth] = []
     for row, truth in zip(rows, in_context, strict=True):
-        elsewhere = matrix.any_column(row, (REFERENCE_COLUMN,)) if has_reference else _NO
+        elsewhere = matrix.row_in(row, (REFERENCE_COLUMN,)) if has_reference else _NO
         if truth.holds or elsewhere.holds:
             invented.append(_NO)
         elif truth.holds is None or elsewhere.holds is None:
@@ -260,13 +269,13 @@ def _utilisation(rows: Sequence[str], in_context: Sequence[_Truth], matrix: _Mat
     usable = [row for row, truth in zip(rows, in_context, strict=True) if truth.holds]
     if not usable:
         return Outcome(None, JudgeState.UNDEFINED, "no reference claim is supported by the context")
-    return _share([matrix.any_column(row, (ANSWER_COLUMN,)) for row in usable], "supported reference claims")
+    return _share([matrix.row_in(row, (ANSWER_COLUMN,)) for row in usable], "supported reference claims")
 
 
 def _share(truths: Sequence[_Truth], of: str) -> Outcome:
     if (gap := _gap(truths, of)) is not None:
         return gap
-    return Outcome(sum(1 for truth in truths if truth.holds) / len(truths))
+    return Outcome([truth.holds for truth in truths].count(True) / len(truths))
 
 
 def _gap(truths: Sequence[_Truth], of: str) -> Outcome | None:

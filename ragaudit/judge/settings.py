@@ -8,6 +8,7 @@ from ragaudit.errors import ConfigError
 from ragaudit.judge.client import LiteLLMClient
 from ragaudit.judge.how import HowToJudge
 from ragaudit.judge.limits import Limits
+from ragaudit.judge.prompts import PromptSet
 from ragaudit.judge.redact import is_secret_name
 from ragaudit.judge.tape import Tape, TapeMode
 
@@ -49,26 +50,13 @@ def limits(settings: JudgeSettings) -> Limits:
     )
 
 
-def tape_files(settings: JudgeSettings, folder: Path = Path()) -> tuple[Path | None, Path | None]:
-    """(cassette, cache folder) that the settings name; None = none.
-
-    Args:
-        settings: Where cassette and cache are.
-        folder: What the cassette's path is relative to, the folder of ragaudit.toml; the cache's is to this process.
-    """
-    return (
-        folder / settings.cassette if settings.cassette else None,
-        Path(settings.cache) if settings.cache else None,
-    )
-
-
-def open_tape(settings: JudgeSettings, mode: TapeMode | str, folder: Path = Path()) -> Tape:
+def open_tape(settings: JudgeSettings, mode: TapeMode | str, folder: Path) -> Tape:
     """The tape that the settings name.
 
     Args:
         settings: Where cassette and cache are.
         mode: none, once, new or all.
-        folder: As for `tape_files`.
+        folder: What the paths are relative to: the folder of ragaudit.toml.
 
     Raises:
         ConfigError: There is no such mode.
@@ -78,8 +66,20 @@ def open_tape(settings: JudgeSettings, mode: TapeMode | str, folder: Path = Path
         wanted = TapeMode(mode)
     except ValueError:
         raise ConfigError(f"--tape: there is no mode {mode!r}. Choose one of {', '.join(TapeMode)}.") from None
-    cassette, cache = tape_files(settings, folder)
-    return Tape.open(wanted, cassette=cassette, cache=cache)
+    return Tape.open(
+        wanted,
+        cassette=folder / settings.cassette if settings.cassette else None,
+        cache=folder / settings.cache if settings.cache else None,
+    )
+
+
+def prompts_of(settings: JudgeSettings, folder: Path) -> PromptSet:
+    """The prompts that the settings name; their folder is relative to that of ragaudit.toml.
+
+    Raises:
+        ConfigError: The folder or a file in it cannot be used.
+    """
+    return PromptSet.load(folder / settings.prompts if settings.prompts else None)
 
 
 def litellm_client(settings: JudgeSettings) -> LiteLLMClient:

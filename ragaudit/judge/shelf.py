@@ -6,7 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from ragaudit.errors import InputError
+from ragaudit.judge.asking import unusable
 from ragaudit.judge.cache import ReplyCache
 from ragaudit.judge.cassette import Cassette, keep_only, part_of, problems
 from ragaudit.judge.how import HowToJudge
@@ -43,6 +46,8 @@ class Stats:
     output_tokens: int = 0
     usd: float = 0.0
     unpriced: int = 0
+    unusable: int = 0
+    """Replies that were cut off or refused, or say that the request was too long: replayed, and never verdicts."""
 
 
 def entries(shelf: Shelf) -> Iterator[tuple[str, dict[str, Any], Reply]]:
@@ -66,7 +71,7 @@ def stats(shelf: Shelf) -> Stats:
     """Count what is there. A place that does not exist holds nothing."""
     prompts: Counter[str] = Counter()
     models: Counter[str] = Counter()
-    n_in = n_out = unpriced = 0
+    n_in = n_out = unpriced = without_verdict = 0
     usd = 0.0
     for _, question, reply in entries(shelf):
         prompts[_prompt(question)] += 1
@@ -75,6 +80,7 @@ def stats(shelf: Shelf) -> Stats:
         n_out += reply.output_tokens
         usd += reply.usd or 0.0
         unpriced += reply.usd is None
+        without_verdict += unusable(reply) is not None
     return Stats(
         prompts.total(),
         _size(shelf),
@@ -84,6 +90,7 @@ def stats(shelf: Shelf) -> Stats:
         n_out,
         usd,
         unpriced,
+        without_verdict,
     )
 
 
@@ -117,6 +124,11 @@ def current(shelf: Shelf, prompts: PromptSet) -> frozenset[str]:
     """The keys that can still be asked: those of the present version of a known prompt."""
     known = {f"{name}@{version}" for name, version in prompts.versions().items()}
     return frozenset(key for key, question, _ in entries(shelf) if _prompt(question) in known)
+
+
+def answered(shelf: Shelf) -> frozenset[str]:
+    """The keys whose replies were neither cut off nor refused, and whose requests were not too long."""
+    return frozenset(key for key, _, reply in entries(shelf) if unusable(reply) is None)
 
 
 def used(
@@ -165,7 +177,7 @@ def export(shelves: Iterable[Shelf], out: Path, keep: Collection[str] | None = N
     for shelf in shelves:
         for key, question, reply in entries(shelf):
             if key not in cassette and (keep is None or key in keep):
-                cassette.record(Request.model_validate(question), reply, key=key)
+                cassette.record(msgspec.convert(question, Request), reply, key=key)
                 added += 1
     cassette.close()
     return added
@@ -178,7 +190,7 @@ class _Noting(Tape):
         super().__init__(*parts, **options)
         self.seen: set[str] = set()
 
-    def find(self, request: Request, *, key: str | None = None, about: str | None = None) -> Reply | None:
+    def find(self, request: Request, *, key: str | None = None, about: JudgeSample | None = None) -> Reply | None:
         """As any tape, and note the key."""
         key = key or request_key(request)
         reply = super().find(request, key=key, about=about)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Self
 from ragaudit.errors import TapeMissError
 from ragaudit.judge.cassette import Cassette, part_of
 from ragaudit.judge.nearest import first_difference, nearest
-from ragaudit.judge.recording import asked, may_be_kept, request_key
-from ragaudit.model.judgement import Reply, Request
+from ragaudit.judge.recording import asked, request_key
+from ragaudit.judge.redact import shown
+from ragaudit.model.judgement import JudgeSample, Reply, Request
 
 if TYPE_CHECKING:
     from ragaudit.judge.cache import ReplyCache
@@ -70,13 +71,13 @@ class Tape:
         opened = Cassette.open(cassette, records=records) if cassette else None
         return cls(mode, opened, reply_cache, records=records)
 
-    def find(self, request: Request, *, key: str | None = None, about: str | None = None) -> Reply | None:
+    def find(self, request: Request, *, key: str | None = None, about: JudgeSample | None = None) -> Reply | None:
         """The recorded reply to a request, or None when it is to be asked for.
 
         Args:
             request: The request.
             key: Its key, when it is known already.
-            about: Which query it is for, in words for the message.
+            about: Which query it is for.
 
         Raises:
             TapeMissError: There is none and nothing may be recorded.
@@ -94,19 +95,16 @@ class Tape:
             raise TapeMissError(self._miss(request, about))
         return reply
 
-    def record(self, request: Request, reply: Reply, *, key: str | None = None) -> bool:
-        """Keep a reply, on disk before this returns; False when it was cut off or refused and is not kept."""
+    def record(self, request: Request, reply: Reply, *, key: str | None = None) -> None:
+        """Keep a reply, on disk before this returns."""
         if not self.records:
             raise AssertionError(f"nothing is recorded in mode {self.mode}")
-        if not may_be_kept(reply):
-            return False
         key = key or request_key(request)
         if self._cache is not None:
             self._cache.record(request, reply, key=key)
         if self._cassette is not None:
             self._cassette.record(request, reply, key=key)
         self._fresh.add(key)
-        return True
 
     def release(self) -> None:
         """Let go of what the current thread holds open. For a thread that used the tape and ends."""
@@ -125,12 +123,12 @@ class Tape:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
 
-    def _miss(self, request: Request, about: str | None) -> str:
+    def _miss(self, request: Request, about: JudgeSample | None) -> str:
         wanted = asked(request)
         place: object = self._cassette.path if self._cassette is not None else "tape"
         if self._cassette is None and self._cache is not None:
             place = self._cache.folder
-        whose = f" on {about}" if about else ""
+        whose = f" on {shown(about.query_id)} {shown(about.query)}" if about is not None else ""
         parts = [f"{place}: no reply for {request.prompt}@{request.version}{whose}."]
         near = nearest(wanted, islice(self._questions(), _LOOKED_AT))
         if near is None:

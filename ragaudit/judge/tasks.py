@@ -8,17 +8,17 @@ from ragaudit.judge.asking import Heard, Task
 from ragaudit.judge.claims import Draft, Part, claims_request, halved, read_claims
 from ragaudit.judge.how import HowToJudge, repair_request
 from ragaudit.judge.matrix import (
-    QUERY_ROW,
+    Rows,
     Said,
     Window,
-    by_side,
     claim_request,
     matrix_request,
     relevance_request,
+    rows_of,
 )
 from ragaudit.judge.prompts import PromptSet
 from ragaudit.judge.verdicts import read_matrix, read_words
-from ragaudit.model.judgement import Claim, JudgeSample, Reply, Request, Side
+from ragaudit.model.judgement import TOO_LONG, Claim, JudgeSample, Reply, Request, Side
 
 MOST_SPLITS = 4
 """How often a question is halved before the reply counts as one that never fits: sixteen pieces."""
@@ -70,7 +70,7 @@ class ClaimsTask:
         problems = [read.problems[part.side] for part in open_parts if part.side in read.problems]
         return Heard("; ".join(problems) or None)
 
-    def smaller(self) -> Sequence[Task]:
+    def smaller(self, reply: Reply) -> Sequence[Task]:
         """One text at a time, then halves of it."""
         parts = self._open()
         if len(parts) > 1:
@@ -132,15 +132,19 @@ class MatrixTask:
             )
         return matrix_request(self.how, self.prompts, self.claims, self.windows, key=self.key, purpose=self.purpose)
 
+    @cached_property
+    def rows(self) -> Rows:
+        """What is asked."""
+        return rows_of(self.claims, self.windows)
+
     def hear(self, reply: Reply) -> Heard:
         """Keep the verdicts on what was asked; ask again for those that are missing."""
-        if not self.claims:
-            answered = read_words(reply, QUERY_ROW, self.windows, relevance=True)
-        elif self.how.mode == "per_claim":
-            (claim,) = self.claims
-            answered = read_words(reply, claim.id, by_side(self.windows)[claim.side], cut=self.how.p_cut)
+        if self.claims and self.how.mode == "matrix":
+            answered = read_matrix(reply.text, self.rows)
         else:
-            answered = read_matrix(reply.text, self.claims, self.windows)
+            ((row, labels),) = self.rows.items()
+            cut = self.how.p_cut if self.claims else None
+            answered = read_words(reply, row, labels, relevance=not self.claims, cut=cut)
         if isinstance(answered, str):
             return Heard(answered)
         answers_any = any(answered.said.values())
@@ -157,17 +161,21 @@ class MatrixTask:
             return Heard("it answers nothing that was asked", ignored=answered.ignored)
         return Heard(ignored=answered.ignored, more=[self._again(missing)])
 
-    def smaller(self) -> Sequence[Task]:
-        """Half of the claims, or of the texts for one claim."""
+    def smaller(self, reply: Reply) -> Sequence[Task]:
+        """Half of the claims, of which the reply has a row each, or of the texts, which make the request long."""
         if self.splits >= MOST_SPLITS:
             return ()
         base = replace(self, repairs=None, splits=self.splits + 1)
-        if len(self.claims) > 1:
+        windows = tuple({label: window for some in self.rows.values() for label, window in some.items()}.values())
+        if len(self.claims) > 1 and (reply.finish_reason != TOO_LONG or len(windows) == 1):
             half = len(self.claims) // 2
-            return [replace(base, claims=self.claims[:half]), replace(base, claims=self.claims[half:])]
-        windows = by_side(self.windows)[self.claims[0].side] if self.claims else self.windows
+            return [replace(base, claims=some) for some in (self.claims[:half], self.claims[half:])]
         half = len(windows) // 2
-        return [replace(base, windows=tuple(some)) for some in (windows[:half], windows[half:])] if half else ()
+        parts = [(some, rows_of(self.claims, some)) for some in (windows[:half], windows[half:]) if half]
+        return [
+            replace(base, windows=some, claims=tuple(claim for claim in self.claims if rows[claim.id]))
+            for some, rows in parts
+        ]
 
     def repair(self, reply: Reply, problem: str) -> Task | None:
         """Once."""
@@ -184,17 +192,12 @@ class MatrixTask:
 
     def _missing(self) -> list[tuple[str, str]]:
         """(row, label) of what was asked and has no verdict."""
-        if not self.claims:
-            rows = [(QUERY_ROW, self.windows)]
-        else:
-            mine = {side: tuple(windows) for side, windows in by_side(self.windows).items()}
-            rows = [(claim.id, mine[claim.side]) for claim in self.claims]
         return [
-            (row, window.label)
-            for row, windows in rows
+            (row, label)
+            for row, labels in self.rows.items()
             for heard in (self.heard.said.get(row, {}),)
-            for window in windows
-            if window.label not in heard
+            for label in labels
+            if label not in heard
         ]
 
     def _again(self, missing: Sequence[tuple[str, str]]) -> Task:

@@ -1,17 +1,18 @@
 """The replies of the second call: which verdicts they hold on what was asked, and nothing else."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple
 
-from ragaudit.judge.matrix import NOTHING, RELEVANCE, VERDICTS, Said, Window, by_side
+from ragaudit.judge.matrix import NOTHING, RELEVANCE, VERDICTS, Rows, Said
 from ragaudit.judge.parse import CONFLICT, Conflict, Unreadable, read_json
 from ragaudit.judge.tokens import p_of_word
-from ragaudit.model.judgement import Claim, Reply, Verdict
+from ragaudit.model.judgement import Reply, Verdict
 
 BOTH = "both supported and contradicted"
 TWO_VERDICTS = "given two different verdicts"
 _QUOTE_CHARS = 600
+_LISTS = [(verdict.value, verdict) for verdict in (Verdict.SUPPORTED, Verdict.CONTRADICTED)]
 _LABEL = re.compile(r"[\W_]*([a-z]+[0-9]*)(?::[0-9a-f]+)?[\W_]*", re.IGNORECASE)
 
 
@@ -22,26 +23,24 @@ class Answered(NamedTuple):
     ignored: int
 
 
-def read_matrix(text: str, claims: Sequence[Claim], windows: Sequence[Window]) -> Answered | str:
+def read_matrix(text: str, rows: Rows) -> Answered | str:
     """The rows of a reply for the claims that were asked about; or what is wrong with all of it.
 
     A row accounts for all of its texts: one that stands in neither list is missing. A row that is not there, has
     neither list, or supports the claim by nothing but texts that do not exist is not answered.
     """
-    by_id = {claim.id: claim for claim in claims}
-    read = read_json(text, lambda value: _rows(value, by_id))
+    read = read_json(text, lambda value: _rows(value, rows))
     if isinstance(read, Unreadable):
         return read.problem
-    known = {window.label for window in windows}
-    mine = {side: [window.label for window in some] for side, some in by_side(windows).items()}
+    known = set[str]().union(*rows.values())
     said: dict[str, dict[str, Said]] = {}
     ignored = 0
     for claim_id, row in read.value:
-        claim = by_id.get(claim_id)
-        if claim is None:
+        mine = rows.get(claim_id)
+        if mine is None:
             ignored += 1
             continue
-        found, strange = _row(row, mine[claim.side], known)
+        found, strange = _row(row, mine, known)
         ignored += strange
         if found:
             said[claim_id] = _both(said[claim_id], found) if claim_id in said else found
@@ -49,19 +48,18 @@ def read_matrix(text: str, claims: Sequence[Claim], windows: Sequence[Window]) -
 
 
 def read_words(
-    reply: Reply, row: str, windows: Sequence[Window], *, relevance: bool = False, cut: float | None = None
+    reply: Reply, row: str, labels: Collection[str], *, relevance: bool = False, cut: float | None = None
 ) -> Answered | str:
     """The words of a reply for each text; a word outside of the closed set is no answer.
 
     Args:
         reply: The reply.
         row: The claim's id, or QUERY_ROW.
-        windows: The texts that were asked about.
+        labels: The texts that were asked about.
         relevance: The words are relevant and irrelevant.
         cut: From which P(supported) on a text supports the claim; None = its word says so.
     """
     words = RELEVANCE if relevance else VERDICTS
-    labels = {window.label: window for window in windows}
     read = read_json(reply.text, lambda value: _table(value, labels))
     if isinstance(read, Unreadable):
         return read.problem
@@ -106,7 +104,7 @@ def _label(name: object) -> str:
     return found[1].casefold() if found else ""
 
 
-def _rows(value: Any, known: Mapping[str, Claim]) -> list[tuple[str, Any]] | None:
+def _rows(value: Any, known: Rows) -> list[tuple[str, Any]] | None:
     """(claim id, row) for each row; None = there is no table of rows here."""
     is_named = isinstance(value, dict) and "verdicts" in value
     rows = value["verdicts"] if is_named else value
@@ -117,32 +115,36 @@ def _rows(value: Any, known: Mapping[str, Claim]) -> list[tuple[str, Any]] | Non
     return None
 
 
-def _row(row: Any, mine: Sequence[str], known: set[str]) -> tuple[dict[str, Said], int]:
+def _row(row: Any, mine: Iterable[str], known: Collection[str]) -> tuple[dict[str, Said], int]:
     """Label -> verdict for all the texts that the claim is held against; {} = the row answers nothing."""
     if not isinstance(row, dict) or ("supported" not in row and "contradicted" not in row):
         return {}, 0
-    quotes = _quotes(row.get("quotes"))
+    quotes = _quotes(row["quotes"]) if "quotes" in row else {}
     said = dict.fromkeys(mine, NOTHING)
     ignored = 0
-    for verdict in (Verdict.SUPPORTED, Verdict.CONTRADICTED):
-        entries = _entries(row.get(verdict.value))
+    for name, verdict in _LISTS:
+        listed = row.get(name)
+        if listed is None or listed == []:
+            continue
+        entries = _entries(listed)
         if entries is None:
             return {}, ignored
-        strange = [label for label, _ in entries if label not in known]
-        ignored += len(strange)
-        if strange and not any(label in said for label, _ in entries):
-            return {}, ignored
+        mine_here = strange = 0
         for label, quote in entries:
             if label in said:
+                mine_here += 1
                 is_both = said[label].verdict not in (verdict, Verdict.MISSING)
                 said[label] = Said(None, reason=BOTH) if is_both else Said(verdict, quote or quotes.get(label))
+            elif label not in known:
+                strange += 1
+        ignored += strange
+        if strange and not mine_here:
+            return {}, ignored
     return said, ignored
 
 
 def _entries(value: Any) -> list[tuple[str, str | None]] | None:
     """(label, quote) of each text in a list; None = not a list of texts."""
-    if value is None:
-        return []
     entries: list[tuple[str, str | None]] = []
     for item in value if isinstance(value, list) else [value]:
         if isinstance(item, dict):
@@ -155,7 +157,7 @@ def _entries(value: Any) -> list[tuple[str, str | None]] | None:
     return entries
 
 
-def _table(value: Any, labels: Mapping[str, Window]) -> tuple[dict[str, Any], dict[str, str]] | None:
+def _table(value: Any, labels: Collection[str]) -> tuple[dict[str, Any], dict[str, str]] | None:
     """(name -> word, label -> quote); None = there is no such table here."""
     if not isinstance(value, dict):
         return None

@@ -3,9 +3,10 @@
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
 from ragaudit.judge.progress import Tally
 from ragaudit.judge.recording import request_key
-from ragaudit.judge.redact import shown
 from ragaudit.judge.tape import Tape
 from ragaudit.model.judgement import Failure, Judgement, JudgeSample, Reply, Request
 
@@ -26,13 +27,13 @@ class Walk:
     """Drives one generator. It is driven from one thread at a time."""
 
     def __init__(self, sample: JudgeSample, steps: Steps) -> None:
-        self.about = f"{shown(sample.query_id)} {shown(sample.query)}"
+        self.sample = sample
         self.judgement: Judgement | None = None
         self._steps = steps
         self._batch: Sequence[Request] = ()
         self._outcomes: list[Outcome | None] = []
-        self._taped: list[bool] = []
-        """For each request so far, in order, whether the tape answered it."""
+        self._past: list[Outcome] = []
+        """How every request before this step came out, in order."""
         self._advance(None)
 
     def replay(self, tape: Tape, tally: Tally) -> bool:
@@ -41,7 +42,7 @@ class Walk:
             for place, request in enumerate(self._batch):
                 if self._outcomes[place] is None:
                     key = request_key(request)
-                    reply = tape.find(request, key=key, about=self.about)
+                    reply = tape.find(request, key=key, about=self.sample)
                     if reply is not None:
                         tally.replayed += 1
                         self._outcomes[place] = Outcome(key, reply, from_tape=True)
@@ -58,7 +59,7 @@ class Walk:
         """Give the answers to the open requests, in order, and go to the next step."""
         given = iter(outcomes)
         complete = [outcome if outcome is not None else next(given) for outcome in self._outcomes]
-        self._taped += [outcome.from_tape for outcome in complete]
+        self._past += complete
         self._advance([outcome.said for outcome in complete])
 
     def _advance(self, answers: list[Reply | Failure] | None) -> None:
@@ -70,9 +71,7 @@ class Walk:
         self._outcomes = [None] * len(self._batch)
 
     def _marked(self, judgement: Judgement) -> Judgement:
-        """The same, with the calls that the tape answered marked as such: the generator does not know of tapes."""
-        if not any(self._taped):
-            return judgement
-        calls = zip(judgement.calls, self._taped, strict=True)
-        marked = [call.model_copy(update={"from_tape": True}) if is_taped else call for call, is_taped in calls]
-        return judgement.model_copy(update={"calls": tuple(marked)})
+        """The same with what the generator, which knows of no tape, cannot say of its calls."""
+        calls = zip(judgement.calls, self._past, strict=True)
+        marked = tuple(replace(call, key=past.key, from_tape=past.from_tape) for call, past in calls)
+        return replace(judgement, calls=marked)

@@ -80,8 +80,8 @@ def rates(truth: ArrayLike, said: ArrayLike) -> Rates:
     """
     yes, called = np.asarray(truth, dtype=bool), np.asarray(said, dtype=bool)
     assert yes.shape == called.shape, "pairs"
-    tpr = _share(int((yes & called).sum()), int(yes.sum()), "no case is a yes")
-    tnr = _share(int((~yes & ~called).sum()), int((~yes).sum()), "no case is a no")
+    tpr = share(int((yes & called).sum()), int(yes.sum()), "no case is a yes")
+    tnr = share(int((~yes & ~called).sum()), int((~yes).sum()), "no case is a no")
     if tpr.value is None or tnr.value is None:
         return Rates(_none(ONE_CLASS if len(yes) else NOTHING, len(yes)), tpr, tnr)
     assert tpr.low is not None and tpr.high is not None and tnr.low is not None and tnr.high is not None
@@ -191,19 +191,20 @@ def flip_rate(replicates: Sequence[Sequence[object]], *, seed: int, resamples: i
         return _none("nothing was asked twice", 0)
     value, low, high = interval
     if value in (0.0, 1.0):
-        return _share(int(value) * len(items), len(items), NOTHING)
+        return share(int(value) * len(items), len(items), NOTHING)
     return Statistic(value=value, low=low, high=high, n=len(items))
 
 
-def _none(reason: str, n: int) -> Statistic:
-    return Statistic(value=None, low=None, high=None, n=n, reason=reason)
-
-
-def _share(successes: int, n: int, reason: str) -> Statistic:
+def share(successes: int, n: int, reason: str = NOTHING) -> Statistic:
+    """A share with its score interval (Wilson 1927), which keeps a width at 0 and 1; undefined for n = 0."""
     found = wilson(successes, n)
     if found is None:
         return _none(reason, 0)
     return Statistic(value=found[0], low=found[1], high=found[2], n=n)
+
+
+def _none(reason: str, n: int) -> Statistic:
+    return Statistic(value=None, low=None, high=None, n=n, reason=reason)
 
 
 def _statistic(value: float, resampled: Floats, n: int) -> Statistic:

@@ -13,9 +13,9 @@ class Basis(StrEnum):
     """Where a prediction comes from."""
 
     REPLAYED = "replayed"
-    """The recorded lists were recomputed under the change: the numbers are exact for these traces."""
+    """The recorded lists of enough queries were recomputed under the change to speak of the run."""
     NEEDS_A_RUN = "needs a run"
-    """The recorded lists cannot tell; no number is given, only the ceiling that it could reach."""
+    """Too few queries, or none, could be replayed: no number of the run is given, only the ceiling it could reach."""
 
 
 class Lever(Concluded):
@@ -39,22 +39,51 @@ class Lever(Concluded):
     """What must be allowed before anybody changes it: "index_write" for everything that writes to an index."""
     how: dict[str, str] = Field(default_factory=dict)
     """Stack -> how it is done there."""
+    given: dict[str, str] = Field(default_factory=dict)
+    """Cause -> the part that the query's pipeline must be known to have, where the cause alone does not prove it."""
+    unless: dict[str, str] = Field(default_factory=dict)
+    """Cause -> what must not be known of the query's pipeline."""
 
 
 class Change(Concluded):
-    """A predicted change of one metric's mean, with the interval of the paired difference added to `before`."""
+    """A change of one metric's mean over `n` queries, with the interval of the paired difference added to `before`."""
 
     before: float = Field(alias="from")
     after: float = Field(alias="to")
     low: float
     high: float
+    n: int | None = None
+
+
+class Replay(Concluded):
+    """What replaying a change shows, for `queries` of the `of` queries with gold and a logged context.
+
+    It is exact for these traces. The others, counted by reason in `unknown`, are in none of the figures.
+    """
+
+    queries: int
+    of: int
+    keeps: int
+    """Failing queries whose evidence would be delivered."""
+    loses: int
+    """Queries whose evidence is delivered now and would not be."""
+    unknown: dict[str, int] = Field(default_factory=dict)
+    changes: dict[str, Change] = Field(default_factory=dict)
+    """Metric -> its change over the queries replayed."""
+
+    @property
+    def share(self) -> float:
+        """The share of the queries that could be replayed, 0 to 1; 0 when there are none."""
+        return self.queries / self.of if self.of else 0.0
 
 
 class Experiment(Concluded):
     """One proposed change of one variable, with what it would keep, lose and move.
 
     `keeps` of `of` failing queries would have their evidence delivered and `loses` queries that have it now would
-    not; None when the change needs a run. `ceiling` is the mean recall that it could reach at most.
+    not; None when the change needs a run, and then `of` counts the failing queries that it answers. `predicted` is
+    of the whole run, the queries that were not replayed taken to stay as they are. `ceiling` is the mean recall that
+    the change could reach at most.
     """
 
     lever: str
@@ -71,8 +100,10 @@ class Experiment(Concluded):
     lost: tuple[str, ...] = ()
     predicted: dict[str, Change] = Field(default_factory=dict)
     ceiling: float | None = None
-    excluded: int = 0
-    """Traces that replaying "no change" does not reproduce, and that are in none of these numbers."""
+    replay: Replay | None = None
+    """What the recorded lists show, for the queries whose lists show it; None when they show nothing."""
+    departing: tuple[str, ...] = ()
+    """The queries whose own value changes, because they depart from the run's; empty = the run's value changes."""
     frozen: tuple[str, ...] = ()
     how: str = ""
     watch: tuple[str, ...] = ()

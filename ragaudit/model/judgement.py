@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any, Final
 
+import msgspec
 from pydantic import Field
 
 from ragaudit.model.record import Concluded
@@ -68,7 +69,11 @@ class JudgeSample(Concluded):
     """Logged or labelled; None = the judge recognises it."""
 
 
-class Claim(Concluded):
+class _Judged(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A part of a judgement. A struct, not a pydantic model: a judgement holds a cell for every claim and chunk."""
+
+
+class Claim(_Judged, frozen=True, gc=False):
     """One atomic statement. `quote` = the words of the text it came from; a quote that is not there is flagged."""
 
     id: str
@@ -79,7 +84,7 @@ class Claim(Concluded):
     quote_found: bool = False
 
 
-class Cell(Concluded):
+class Cell(_Judged, frozen=True, gc=False):
     """One claim against one chunk (or against ANSWER_COLUMN). `verdict` is None when unscored, with the reason."""
 
     claim_id: str
@@ -87,13 +92,14 @@ class Cell(Concluded):
     verdict: Verdict | None
     reason: str | None = None
     quote: str | None = None
-    p_supported: float | None = Field(default=None, ge=0, le=1)
+    p_supported: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
 
 
-class JudgeCall(Concluded):
+class JudgeCall(_Judged, frozen=True, gc=False, kw_only=True):
     """One request and how it ended. `raw` keeps the reply that could not be used."""
 
-    key: str
+    key: str = ""
+    """Where its reply stands on a tape; "" = it was never looked up."""
     purpose: str
     prompt: str
     """`name@version`."""
@@ -109,7 +115,7 @@ class JudgeCall(Concluded):
     """Verdicts in the reply about claims or texts that were not asked about; dropped."""
 
 
-class FoundEvidence(Concluded):
+class FoundEvidence(_Judged, frozen=True, gc=False):
     """A chunk outside the context that supports a reference claim: proxy gold."""
 
     claim_id: str
@@ -118,7 +124,7 @@ class FoundEvidence(Concluded):
     quote: str | None = None
 
 
-class Judgement(Concluded):
+class Judgement(_Judged, frozen=True):
     """All that the judge said about one query, and the metrics that follow from it.
 
     `metrics` has context_recall, context_precision, context_relevance, faithfulness, hallucination, utilisation and
@@ -130,34 +136,42 @@ class Judgement(Concluded):
     claims: tuple[Claim, ...] = ()
     cells: tuple[Cell, ...] = ()
     found: tuple[FoundEvidence, ...] = ()
-    metrics: dict[str, float | None] = Field(default_factory=dict)
-    states: dict[str, JudgeState] = Field(default_factory=dict)
-    reasons: dict[str, str] = Field(default_factory=dict)
+    metrics: dict[str, float | None] = {}
+    states: dict[str, JudgeState] = {}
+    reasons: dict[str, str] = {}
     calls: tuple[JudgeCall, ...] = ()
 
 
-class Request(Concluded):
+class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One call to a judge model: everything that its reply depends on. Cache and cassettes are keyed by all of it."""
 
     model: str
-    api_base: str | None = None
-    parameters: dict[str, Any] = Field(default_factory=dict)
-    """temperature, seed, max_tokens, logprobs, ...: what is sent beside the messages."""
     messages: tuple[dict[str, str], ...]
     """{"role": ..., "content": ...}"""
-    reply_schema: dict[str, Any] | None = None
-    """JSON schema that the reply should follow; sent as a response format where the model offers it."""
     prompt: str
     version: int
+    api_base: str | None = None
+    parameters: dict[str, Any] = {}
+    """temperature, seed, max_tokens, logprobs, ...: what is sent beside the messages."""
+    reply_schema: dict[str, Any] | None = None
+    """JSON schema that the reply should follow; sent as a response format where the model offers it."""
     purpose: str = ""
     """What the call is for, in words ("claims", "matrix", "repair"); not part of the key."""
 
 
+TOO_LONG: Final = "too_long"
+"""The `finish_reason`, ours, of a reply in which the endpoint says that the request is longer than its window."""
+
+
 class Reply(Concluded):
-    """What came back. `tokens` holds the log probabilities of the first choice, when the model offered them."""
+    """What came back: an answer, also one that was cut off, a refusal, or the word that the request is too long.
+
+    `tokens` holds the log probabilities of the first choice, when the model offered them.
+    """
 
     text: str
     finish_reason: str | None = None
+    """As the provider says it: stop, length, content_filter, ...; or TOO_LONG."""
     input_tokens: int = 0
     output_tokens: int = 0
     usd: float | None = None
@@ -168,10 +182,13 @@ class Reply(Concluded):
 
 
 class Failure(Concluded):
-    """A call that gave nothing: its kind and what was said. Never stored as a reply, never a verdict."""
+    """A call that gave nothing: its kind and what was said. Never stored as a reply, never a verdict.
+
+    A refusal, and the word that a request is too long, are replies: asked again, the endpoint would say the same.
+    """
 
     kind: str
-    """"timeout", "rate_limit", "server", "connection", "auth", "bad_request", "budget", "cancelled", "refused"."""
+    """"timeout", "rate_limit", "server", "connection", "auth", "bad_request", "budget", "cancelled"."""
     message: str
     raw: str | None = None
 

@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from ragaudit.model.diagnosis import Outcome, Stage
+from ragaudit.model.judgement import Statistic
 from ragaudit.model.record import Concluded
 
 
@@ -58,6 +59,27 @@ class Review(Concluded):
     def is_empty(self) -> bool:
         """Nothing of it is left: every field was emptied again."""
         return self.verdict is None and not self.tags and not self.note and self.stage is None and self.gold is None
+
+
+class ReviewAgreement(Concluded):
+    """How far diagnosis and person agree, each verdict against the diagnosis that it was given on."""
+
+    rate: Statistic
+    """Of those with agree or disagree, the share with agree; its interval is Wilson's."""
+    kappa: Statistic
+    """Cohen's kappa between diagnosed stage and the person's stage. A disagreement that names no stage is not in it."""
+    agreed: int = 0
+    disagreed: int = 0
+    without_stage: int = 0
+    """Disagreements that name no stage."""
+    gold_wrong: int = 0
+    """Left out: wrong gold says nothing about the diagnosis."""
+    unsure: int = 0
+    """Left out."""
+    outdated: int = 0
+    """Of those counted, given on another diagnosis than the audit holds now."""
+    small: bool
+    """Too few to rest anything on."""
 
 
 class Place(Concluded):

@@ -30,13 +30,12 @@ KINDS: Mapping[Kind, str] = {
 def sentence(calibration: Calibration) -> str:
     """One line for a report: how far this judge agrees with people, and on how much that rests."""
     parts = [
-        f"{NAMES.get(each.about, each.about)}: balanced accuracy {_short(each.balanced_accuracy)}, "
-        f"kappa {_short(each.kappa)} (n {each.n})"
+        f"{NAMES.get(each.about, each.about)} {_short(each.balanced_accuracy)}, {_short(each.kappa)} (n {each.n})"
         for each in calibration.agreements
         if each.balanced_accuracy.value is not None or each.kappa.value is not None
     ]
-    on = f"on {counted(calibration.n_labels, 'label')} in {calibration.labels}"
-    return f"{'; '.join(parts) or 'agreement undefined'}; {on}"
+    on = f"{counted(calibration.n_labels, 'label')} in {calibration.labels}"
+    return f"agreement with people on {on} (balanced accuracy, kappa): {'; '.join(parts) or 'undefined'}"
 
 
 def calibration_text(calibration: Calibration, width: int = WIDTH) -> str:

@@ -1,6 +1,7 @@
 """The doors for outside text: what a log or a chunk says can neither steer a terminal nor become markup."""
 
 import re
+from html import escape
 
 from ragaudit.report.layout import cut
 
@@ -23,6 +24,16 @@ class Markdown(str):
     """Text that is Markdown already: ours, or cleaned. Everything else is escaped where a template prints it."""
 
     __slots__ = ()
+
+
+class Html(str):
+    """Text that is HTML already: ours, or cleaned. Templates print it as it is."""
+
+    __slots__ = ()
+
+    def __html__(self) -> str:
+        """How Jinja knows it."""
+        return self
 
 
 def visible(text: str) -> str:
@@ -69,3 +80,22 @@ def code(text: object) -> Markdown:
     if not shown or re.search(r"[`|\\]", shown):
         return for_markdown(shown or "(empty)")
     return Markdown(f"`{shown}`")
+
+
+def fenced(text: str) -> Markdown:
+    """Outside text with its lines kept, in a Markdown code block that nothing in it can end."""
+    shown = for_terminal(text, lines=True)
+    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", shown)), default=0))
+    return Markdown(f"{fence}text\n{shown}\n{fence}")
+
+
+def for_html(text: object, *, lines: bool = False) -> Html:
+    """Outside text as HTML that shows as written, in an element or a quoted attribute.
+
+    Args:
+        text: Anything; text that is HTML already is returned as it is.
+        lines: Keep line breaks; otherwise they and tabs fold to one space.
+    """
+    if isinstance(text, Html):
+        return text
+    return Html(escape(for_terminal(str(text), lines=lines)))

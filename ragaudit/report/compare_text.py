@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from ragaudit.model.comparison import Comparison, Difference, MetricChange, Paired, QueryChange, SliceChange
+from ragaudit.model.comparison import Comparison, Difference, MetricChange, Paired, QueryChange, SliceChange, Verdict
 from ragaudit.model.diagnosis import Stage
 from ragaudit.report.clean import for_terminal
 from ragaudit.report.figures import LABELS, counted, number, queries, reasons
@@ -30,9 +30,76 @@ def compare_text(found: Comparison, width: int = WIDTH, *, shown: int = SHOWN) -
     return "\n\n".join("\n".join(line.rstrip() for line in block) for block in blocks if block) + "\n"
 
 
+def verdict_sentence(found: Comparison) -> str:
+    """What came of the change, leaks first: `WORSE: Recall -0.174 [-0.267, -0.093] and 3 more`."""
+    said = []
+    if found.newly_leaking:
+        n = len(found.newly_leaking)
+        said.append(f"LEAK: {queries(n)} newly {'leaks' if n == 1 else 'leak'}")
+    for verdict in (Verdict.WORSE, Verdict.BETTER):
+        changes = [change for change in found.metrics if change.verdict is verdict]
+        changes.sort(key=lambda change: change.metric != "recall@k")
+        if changes:
+            more = f" and {len(changes) - 1} more" if len(changes) > 1 else ""
+            said.append(f"{verdict.value.upper()}: {_moved(changes[0])}{more}")
+    if not any(change.verdict is not Verdict.SAME for change in found.metrics):
+        of = f" in any of {counted(len(found.metrics), 'metric')}" if found.metrics else ": no metric is defined"
+        said.append(f"NOT DISTINGUISHABLE from no change{of}")
+    return "; ".join(said)
+
+
 def value_text(value: object) -> str:
     """A configuration value as it may be printed; nothing said is said so."""
     return "(not said)" if value is None else for_terminal('""' if value == "" else str(value), 60)
+
+
+def difference_text(each: Difference) -> str:
+    """`pipeline.rerank.top_n 8 -> 16`, and what else there is to say of it."""
+    allowed = " (allowed by --allow)" if each.allowed else ""
+    some = f" in {queries(len(each.queries))}" if each.queries else ""
+    return f"{for_terminal(each.name)} {value_text(each.before)} -> {value_text(each.after)}{some}{allowed}"
+
+
+def figures_text(result: Paired) -> str:
+    """`0.536 -> 0.548  +0.012 [+0.000, +0.036]`."""
+    interval = "" if result.low is None or result.high is None else f"[{result.low:+.3f}, {result.high:+.3f}]"
+    return f"{number(result.before)} -> {number(result.after)}  {result.difference:+.3f} {interval:<16}"
+
+
+def details_text(change: MetricChange) -> str:
+    """P and p adjusted, how many queries are better, worse and the same, the smallest effect that would show."""
+    result = change.paired
+    said = []
+    if result.p is not None and change.p_holm is not None:
+        said.append(f"p {_p(result.p)}, adjusted {_p(change.p_holm)}")
+    if result.n:
+        said.append(f"{queries(result.n)}: {result.wins:,} better, {result.losses:,} worse, {result.ties:,} same")
+    if result.mde is not None:
+        said.append(f"80% power from {result.mde:.3f}")
+    elif result.reason and result.difference is not None:
+        said.append(result.reason)
+    if change.note:
+        said.append(change.note)
+    return "; ".join(said)
+
+
+def state_label(state: str) -> str:
+    """A state as people call it: `Rerank/pack`, `pass`, `label issue`."""
+    return _STAGES.get(state, state.replace("_", " "))
+
+
+def undefined_sentences(metrics: Sequence[MetricChange]) -> Iterator[str]:
+    """What has no value, once for all metrics that it holds for."""
+    shared: dict[str, list[str]] = {}
+    for change in metrics:
+        label = LABELS.get(change.metric, change.metric)
+        was, now = change.undefined_before, change.undefined_after
+        sides = [("in both", was)] if was == now else [("before", was), ("after", now)]
+        for side, why in sides:
+            if why:
+                shared.setdefault(f"undefined {side} for {sum(why.values()):,} ({reasons(why)})", []).append(label)
+    for said, labels in shared.items():
+        yield for_terminal(f"{', '.join(labels)}: {said}")
 
 
 def _title(found: Comparison, width: int) -> Iterator[str]:
@@ -66,15 +133,9 @@ def _changed(found: Comparison, width: int) -> Iterator[str]:
         yield "Changed: no key of [pipeline]"
         return
     for each in found.variables:
-        yield from wrap(_difference(each), width, first="Changed: ", rest="         ")
+        yield from wrap(difference_text(each), width, first="Changed: ", rest="         ")
     for each in found.exceptions:
-        yield from wrap(_difference(each), width, first="Differs: ", rest="         ")
-
-
-def _difference(each: Difference) -> str:
-    allowed = " (allowed by --allow)" if each.allowed else ""
-    some = f" in {queries(len(each.queries))}" if each.queries else ""
-    return f"{for_terminal(each.name)} {value_text(each.before)} -> {value_text(each.after)}{some}{allowed}"
+        yield from wrap(difference_text(each), width, first="Differs: ", rest="         ")
 
 
 def _warnings(found: Comparison, width: int) -> Iterator[str]:
@@ -94,44 +155,16 @@ def _metrics(found: Comparison, width: int) -> Iterator[str]:
         if result.difference is None:
             yield f"  {label} undefined: {for_terminal(result.reason or 'no reason given')}"
         else:
-            yield f"  {label} {_figures(result)}  {change.verdict.value.upper()}"
-        yield from wrap(_details(change), width, first="    ", rest="    ")
-    yield from _undefined(found.metrics, width)
+            yield f"  {label} {figures_text(result)}  {change.verdict.value.upper()}"
+        yield from wrap(details_text(change), width, first="    ", rest="    ")
+    for said in undefined_sentences(found.metrics):
+        yield from wrap(said, width, first="  - ", rest="    ")
 
 
-def _undefined(metrics: Sequence[MetricChange], width: int) -> Iterator[str]:
-    """What has no value, once for all metrics that it holds for."""
-    shared: dict[str, list[str]] = {}
-    for change in metrics:
-        label = LABELS.get(change.metric, change.metric)
-        was, now = change.undefined_before, change.undefined_after
-        sides = [("in both", was)] if was == now else [("before", was), ("after", now)]
-        for side, why in sides:
-            if why:
-                shared.setdefault(f"undefined {side} for {sum(why.values()):,} ({reasons(why)})", []).append(label)
-    for said, labels in shared.items():
-        yield from wrap(for_terminal(f"{', '.join(labels)}: {said}"), width, first="  - ", rest="    ")
-
-
-def _figures(result: Paired) -> str:
-    interval = "" if result.low is None or result.high is None else f"[{result.low:+.3f}, {result.high:+.3f}]"
-    return f"{number(result.before)} -> {number(result.after)}  {result.difference:+.3f} {interval:<16}"
-
-
-def _details(change: MetricChange) -> str:
+def _moved(change: MetricChange) -> str:
     result = change.paired
-    said = []
-    if result.p is not None and change.p_holm is not None:
-        said.append(f"p {_p(result.p)}, adjusted {_p(change.p_holm)}")
-    if result.n:
-        said.append(f"{queries(result.n)}: {result.wins:,} better, {result.losses:,} worse, {result.ties:,} same")
-    if result.mde is not None:
-        said.append(f"80% power from {result.mde:.3f}")
-    elif result.reason and result.difference is not None:
-        said.append(result.reason)
-    if change.note:
-        said.append(change.note)
-    return "; ".join(said)
+    interval = "" if result.low is None or result.high is None else f" [{result.low:+.3f}, {result.high:+.3f}]"
+    return f"{for_terminal(LABELS.get(change.metric, change.metric))} {result.difference:+.3f}{interval}"
 
 
 def _p(p: float) -> str:
@@ -143,7 +176,7 @@ def _transitions(found: Comparison, width: int, shown: int) -> Iterator[str]:
     if not found.transitions:
         yield "  Every query stayed where it was."
     for each in found.transitions[:shown]:
-        yield f"  {each.n:>6,}  {_state(each.before)} -> {_state(each.after)}"
+        yield f"  {each.n:>6,}  {state_label(each.before)} -> {state_label(each.after)}"
     yield from _more(len(found.transitions), shown, "kind of change", "kinds of change")
 
 
@@ -158,7 +191,7 @@ def _queries(title: str, changes: Sequence[QueryChange], width: int, shown: int)
             if metric in change.differences
         )
         leak = "LEAK  " if change.leaks else ""
-        said = f"{leak}{_state(change.before)} -> {_state(change.after)}" + (f"   {moved}" if moved else "")
+        said = f"{leak}{state_label(change.before)} -> {state_label(change.after)}" + (f"   {moved}" if moved else "")
         yield f"  {pad(for_terminal(change.query_id), 20)}  {said}"
     yield from _more(len(changes), shown)
 
@@ -172,7 +205,7 @@ def _slices(found: Comparison, width: int, shown: int) -> Iterator[str]:
     for part, _, result in rows[:shown]:
         named = pad(for_terminal(f"{part.slice} = {part.value}"), 22)
         moved = f"+{part.newly_passing} -{part.newly_failing}" if part.newly_passing or part.newly_failing else ""
-        yield f"  {named} {result.n:>5,}  {_figures(result)}  {moved}"
+        yield f"  {named} {result.n:>5,}  {figures_text(result)}  {moved}"
     yield from _more(len(rows), shown, "slice", "slices")
 
 
@@ -184,10 +217,6 @@ def _headline(part: SliceChange) -> str | None:
 def _more(n: int, shown: int, noun: str = "query", plural: str = "queries") -> Iterator[str]:
     if n > shown:
         yield f"  and {counted(n - shown, noun, plural)} more: --json"
-
-
-def _state(state: str) -> str:
-    return _STAGES.get(state, state.replace("_", " "))
 
 
 def _ids(ids: Sequence[str]) -> str:

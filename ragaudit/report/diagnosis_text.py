@@ -1,14 +1,16 @@
 """One query as text: outcome, evidence, the journey of each gold id, what to log, what to change. 80 columns, ASCII."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ragaudit.diagnosis.registry import CauseInfo
 from ragaudit.model.diagnosis import Basis, Diagnosis, GoldDiagnosis, Outcome, Severity, Stage
+from ragaudit.model.experiment import Experiment
 from ragaudit.model.result import QueryResult
 from ragaudit.report.clean import for_terminal
 from ragaudit.report.figures import LABELS, in_order, number, stages_named
 from ragaudit.report.funnel import funnel, standing, unlogged
 from ragaudit.report.layout import WIDTH, flow, heading, wrap
+from ragaudit.report.next_text import change_of, effect
 
 MARKS = {
     Outcome.PASS: ".",
@@ -18,6 +20,7 @@ MARKS = {
     Outcome.LABEL_ISSUE: "?",
 }
 GOLD_SHOWN = 12
+EXPERIMENTS_SHOWN = 3
 TEXT_CHARACTERS = 600
 
 Texts = Callable[[str], str | None]
@@ -30,6 +33,7 @@ def diagnosis_text(
     stage_notes: Mapping[Stage, str],
     *,
     texts: Texts | None = None,
+    experiments: Sequence[Experiment] = (),
     width: int = WIDTH,
 ) -> str:
     """Everything concluded about one query.
@@ -40,6 +44,7 @@ def diagnosis_text(
         stage_notes: What each stage means.
         texts: Where chunk texts come from; None = no query or chunk text is shown. It is never asked for a chunk
             that the user may not read.
+        experiments: The run's experiments that answer this query, best first.
         width: Columns.
     """
     diagnosis = result.diagnosis
@@ -51,6 +56,7 @@ def diagnosis_text(
         list(_golds(diagnosis, width)),
         list(_undecided(diagnosis, width)),
         list(_causes(diagnosis, causes, width)),
+        list(_experiments(experiments, width)),
         list(_numbers(result, width)),
         list(_context(diagnosis, width)),
     ]
@@ -151,6 +157,15 @@ def _causes(diagnosis: Diagnosis, causes: Mapping[str, CauseInfo], width: int) -
         yield from wrap(for_terminal(sentence), width, first="  ", rest="    ")
         if known:
             yield from wrap(known.remedy, width, first="  > ", rest="    ")
+
+
+def _experiments(experiments: Sequence[Experiment], width: int) -> Iterator[str]:
+    if not experiments:
+        return
+    yield heading("Next experiment that answers it, over the whole run", width)
+    for experiment in experiments[:EXPERIMENTS_SHOWN]:
+        text = f"{change_of(experiment)}   {effect(experiment)}"
+        yield from wrap(for_terminal(text), width, first="  > ", rest="    ")
 
 
 def _numbers(result: QueryResult, width: int) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """What the report says about the judge: who judged, how far it is trusted, what it left out, where labels differ."""
 
+from ragaudit.model.judgement import JudgeState
 from ragaudit.model.result import JudgeNote, Summary
 from ragaudit.report.figures import LABELS, counted, queries
 
@@ -14,7 +15,8 @@ def judge_sentences(summary: Summary) -> list[str]:
     prompts = ", ".join(f"{name} v{version}" for name, version in note.prompts.items())
     said = [
         f"{queries(note.samples)} judged by {note.model} ({note.mode.replace('_', ' ')} mode"
-        f"{f'; prompts {prompts}' if prompts else ''}): {note.calibration}."
+        f"{f'; prompts {prompts}' if prompts else ''}).",
+        f"{note.calibration[:1].upper()}{note.calibration[1:]}.",
     ]
     dangerous = note.quadrants.get(DANGEROUS, 0)
     if dangerous:
@@ -36,9 +38,13 @@ def _failures(note: JudgeNote) -> list[str]:
     if not note.failures:
         return []
     kinds = ", ".join(f"{kind} {n}" for kind, n in sorted(note.failures.items(), key=lambda item: -item[1]))
-    return [f"Calls that gave nothing: {kinds}. What they were asked is unscored, never counted as a verdict."]
+    return [
+        f"Calls whose reply could not be used: {kinds}. They were asked again, or in pieces, where that may help; what "
+        "is still open is unscored, never a verdict."
+    ]
 
 
 def state_rows(note: JudgeNote) -> list[tuple[str, dict[str, int]]]:
-    """(metric for people, state -> queries) for each judged metric."""
-    return [(LABELS.get(metric, metric), states) for metric, states in note.states.items()]
+    """(metric for people, state -> queries) for each judged metric; every state has a count."""
+    none = dict.fromkeys(map(str, JudgeState), 0)
+    return [(LABELS.get(metric, metric), none | states) for metric, states in note.states.items()]

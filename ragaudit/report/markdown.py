@@ -7,20 +7,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from jinja2 import BaseLoader, ChoiceLoader, FileSystemLoader, StrictUndefined, TemplateError
-from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2 import BaseLoader, ChoiceLoader, FileSystemLoader, TemplateError
 
 from ragaudit.diagnosis.registry import CauseInfo
 from ragaudit.errors import ConfigError
 from ragaudit.model.diagnosis import Diagnosis, Outcome, Severity, Stage
+from ragaudit.model.experiment import Experiment
 from ragaudit.model.result import Estimate, QueryResult, Summary
 from ragaudit.report import verdict as say
-from ragaudit.report.clean import Markdown, code, for_markdown
+from ragaudit.report.clean import Markdown
 from ragaudit.report.example import worst_stage, worth
 from ragaudit.report.figures import (
     LABELS,
     bar,
-    counted,
     in_order,
     interval,
     losses,
@@ -32,15 +31,17 @@ from ragaudit.report.figures import (
     without_stage,
 )
 from ragaudit.report.findings_text import by_weight
-from ragaudit.report.funnel import funnel, ranks, standing, unlogged
+from ragaudit.report.funnel import ranks
 from ragaudit.report.judged import judge_sentences, state_rows
+from ragaudit.report.next_text import change_of, effect
+from ragaudit.report.query_page import query_page
+from ragaudit.report.templating import MAX_IDS, OWN, markdown_environment
 
 TEMPLATE = "report.md.jinja"
 MAX_ROWS = 200
-MAX_IDS = 5
 MAX_LISTED = 50
+EXPERIMENTS = 5
 BAR = 30
-_OWN = Path(__file__).parent / "templates"
 
 
 def markdown(
@@ -70,30 +71,15 @@ def markdown(
     if templates is not None and not templates.is_dir():
         raise ConfigError(f"{templates}: no such folder. Pass the folder that holds {TEMPLATE}.")
     view = _view(summary, _collect(summary, results, max_rows), causes, stage_notes, with_text)
-    loaders: list[BaseLoader] = [FileSystemLoader(folder) for folder in (templates, _OWN) if folder is not None]
+    loaders: list[BaseLoader] = [OWN] if templates is None else [FileSystemLoader(templates), OWN]
     try:
-        return _environment(ChoiceLoader(loaders)).get_template(TEMPLATE).render(view)
+        return markdown_environment(ChoiceLoader(loaders)).get_template(TEMPLATE).render(view)
     except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError) as error:
         if templates is None:
             raise
         line = getattr(error, "lineno", None)
         place = templates / (getattr(error, "name", None) or TEMPLATE)
         raise ConfigError(f"{place}{f':{line}' if line else ''}: {error}. Correct the template.") from error
-
-
-def _environment(loader: BaseLoader) -> ImmutableSandboxedEnvironment:
-    """Every value is escaped where it is printed, unless it is Markdown already: a template cannot forget to."""
-    environment = ImmutableSandboxedEnvironment(
-        loader=loader,
-        autoescape=False,  # that would escape for HTML; `finalize` escapes for Markdown
-        finalize=lambda value: "" if value is None else for_markdown(value),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters |= {"code": code, "markdown": for_markdown, "listed": _codes}
-    return environment
 
 
 @dataclass
@@ -161,6 +147,8 @@ def _view(
         "n_failing": queries(kept.n_failing),
         "more_failing": kept.n_failing - len(kept.failing),
         "worked": None if kept.worked is None else _worked(kept.worked, causes, with_text),
+        "experiments": [_experiment_row(each) for each in summary.experiments[:EXPERIMENTS]],
+        "more_experiments": max(len(summary.experiments) - EXPERIMENTS, 0),
         "metrics": [_estimate_row(name, summary.metrics[name]) for name in in_order(summary.metrics)],
         "judged": judge_sentences(summary),
         "quadrants": [] if summary.judge is None else list(summary.judge.quadrants.items()),
@@ -219,28 +207,24 @@ def _stage(diagnosis: Diagnosis) -> str:
 
 
 def _worked(result: QueryResult, causes: Mapping[str, CauseInfo], with_text: bool) -> dict[str, Any]:
-    diagnosis = result.diagnosis
-    return {
-        "query_id": diagnosis.query_id,
+    page = query_page(result, causes, {})
+    return page | {
         "text": result.query_text if with_text else "",
-        "standing": standing(diagnosis.outcome, diagnosis.stage),
-        "evidence": diagnosis.evidence,
-        "gold": [
-            {
-                "id": gold.id,
-                "standing": standing(gold.outcome, gold.stage),
-                "journey": " ".join(funnel(gold.journey)),
-                "unlogged": ", ".join(unlogged(gold.journey)),
-            }
-            for gold in diagnosis.gold
-        ],
-        "causes": [
-            {"name": name.replace("_", " "), "summary": causes[name].summary, "remedy": causes[name].remedy}
-            for name in diagnosis.causes
-            if name in causes
-        ],
-        "log": diagnosis.log,
-        "command": f"ragaudit show RUN.audit {diagnosis.query_id}",
+        "command": f"ragaudit show RUN.audit {result.diagnosis.query_id}",
+    }
+
+
+def _experiment_row(experiment: Experiment) -> dict[str, Any]:
+    return {
+        "lever": experiment.lever,
+        "change": change_of(experiment),
+        "effect": effect(experiment),
+        "why": experiment.why,
+        "frozen": "; ".join(experiment.frozen),
+        "watch": ", ".join(LABELS.get(name, name) for name in experiment.watch),
+        "needs": experiment.authorisation or "",
+        "departing": experiment.departing,
+        "lost_to": experiment.lost_to or "",
     }
 
 
@@ -264,14 +248,3 @@ def _lost(stages: Mapping[str, int]) -> str:
 def _configuration(summary: Summary) -> Markdown:
     """The configuration as JSON. Its lines hold quotes and brackets, so that none of them can end a code fence."""
     return Markdown(json.dumps(summary.run.pipeline, indent=2, sort_keys=True))
-
-
-def _codes(ids: Iterable[str] | None, most: int = MAX_IDS) -> Markdown:
-    """Ids as code, the first few and how many more there are; None = not logged."""
-    if ids is None:
-        return Markdown("not logged")
-    every = list(ids)
-    if not every:
-        return Markdown("none")
-    more = f" and {counted(len(every) - most, 'more', 'more')}" if len(every) > most else ""
-    return Markdown(", ".join(code(i) for i in every[:most]) + more)

@@ -34,6 +34,8 @@ def _block(shelf: Shelf, stats: Stats, width: int) -> list[str]:
         f"  {counted(stats.replies, 'reply', 'replies')}, {stats.bytes:,} bytes, {stats.input_tokens:,} tokens in, "
         f"{stats.output_tokens:,} out, {cost}"
     )
+    if stats.unusable:
+        lines.append(f"  {stats.unusable:,} of them cut off, refused or too long to ask: replayed, and no verdicts")
     for name, counts in (("prompts", stats.prompts), ("models", stats.models)):
         said = [f"{for_terminal(key)} {n:,}" for key, n in counts.items()]
         lines += flow(said, width, joint="   ", first=f"  {name:<8} ", rest=" " * 11)

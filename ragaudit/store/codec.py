@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 from pydantic import BaseModel
 
+from ragaudit.model.judgement import Judgement
 from ragaudit.model.result import QueryResult
 from ragaudit.model.trace import Hit, Trace
 
@@ -52,6 +53,23 @@ def unpack_trace(packed: bytes) -> Trace:
         return Trace.model_validate(row)
     except (zlib.error, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"a trace does not unpack: {error}") from error
+
+
+def pack_judgement(judgement: Judgement) -> str:
+    """The judgement as JSON without its default values."""
+    return msgspec.json.encode(judgement).decode()
+
+
+def unpack_judgement(packed: str) -> Judgement:
+    """The judgement that was packed.
+
+    Raises:
+        ValueError: it is not what `pack_judgement` writes.
+    """
+    try:
+        return msgspec.json.decode(packed, type=Judgement)
+    except (msgspec.DecodeError, TypeError, UnicodeEncodeError) as error:
+        raise ValueError(f"a judgement does not unpack: {error}") from error
 
 
 def query_columns(result: QueryResult) -> tuple[str, str, str | None, str, int, str]:

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from ragaudit.errors import ConfigError
@@ -63,6 +63,16 @@ class Filter:
 
 
 EVERYTHING = Filter()
+
+
+def exactly(query_id: str) -> Filter:
+    """The one query of this id."""
+    return Filter(query_id, (("q.query_id = ?", (query_id,)),))
+
+
+def noted(where: Filter) -> Filter:
+    """Of these, the queries about which a person said something."""
+    return replace(where, conditions=(*where.conditions, (_IS["noted"], ())))
 
 
 def containing(text: str) -> Filter:

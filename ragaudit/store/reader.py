@@ -10,17 +10,19 @@ from typing import Any, Self
 
 from ragaudit.errors import AuditFileError
 from ragaudit.model.diagnosis import Gap, Outcome, Severity, Stage
-from ragaudit.model.inventory import Chunk, Source
+from ragaudit.model.inventory import Chunk, Inventory, Source
 from ragaudit.model.judgement import Judgement
 from ragaudit.model.record import Concluded
 from ragaudit.model.result import QueryResult, Summary
 from ragaudit.model.review import ReviewVerdict
 from ragaudit.model.trace import Trace
 from ragaudit.store import schema
-from ragaudit.store.codec import unpack_trace
+from ragaudit.store.codec import unpack_judgement, unpack_trace
 from ragaudit.store.filters import EVERYTHING, SORT_KEYS, Filter, Sort
 
 MAX_CELL_BYTES = 256 << 20
+RESULTS_AT_ONCE = 200
+"""Results fetched together: long enough to be fast, short enough that another terminal can write in between."""
 
 
 class Row(Concluded):
@@ -109,6 +111,13 @@ class AuditReader:
         with self._checked():
             return None if found is None else unpack_trace(found[0])
 
+    def iter_traces(self) -> Iterator[Trace]:
+        """Every trace in the order of the run, one in memory at a time."""
+        sql = "SELECT trace FROM traces ORDER BY CASE WHEN seq < 0 THEN seq + ? ELSE seq END"
+        with self._checked():
+            for (packed,) in self._connection.execute(sql, (schema.LEAK_OFFSET,)):
+                yield unpack_trace(packed)
+
     def page(
         self,
         where: Filter = EVERYTHING,
@@ -151,6 +160,11 @@ class AuditReader:
             for (query_id,) in self._all(f"SELECT q.query_id FROM queries q WHERE {condition} ORDER BY q.seq", values)
         ]
 
+    def query_texts(self, query_ids: Sequence[str]) -> dict[str, str]:
+        """The text of these queries by id, as far as the run has them."""
+        sql = "SELECT query_id, query_text FROM queries WHERE query_id IN (SELECT value FROM json_each(?))"
+        return {str(query_id): str(text) for query_id, text in self._all(sql, (json.dumps(list(query_ids)),))}
+
     def index_of(
         self, query_id: str, where: Filter = EVERYTHING, *, sort: Sort = Sort.TRACES, marks: Collection[str] = ()
     ) -> int | None:
@@ -173,17 +187,30 @@ class AuditReader:
         sql = f"SELECT count(*) FROM queries q WHERE {condition} AND {before}"
         return int(self._all(sql, (*values, *(found[1:] if sort is Sort.TRACES else found)))[0][0])
 
-    def iter_results(self, *, passed: bool = True) -> Iterator[QueryResult]:
-        """Every result, leaks first, one in memory at a time; `passed=False` leaves out what passed without a leak."""
-        sql = "SELECT result FROM results ORDER BY seq"
+    def iter_results(
+        self, where: Filter = EVERYTHING, *, marks: Collection[str] = (), passed: bool = True
+    ) -> Iterator[QueryResult]:
+        """Results that match, leaks first, a few in memory at a time; the file is not held while one is looked at.
+
+        Args:
+            where: Only these.
+            marks: The queries that `is:marked` means.
+            passed: False leaves out what passed without a leak.
+        """
+        condition, values = where.where(marks)
         if not passed:
-            sql = (  # CROSS JOIN: the short rows are scanned, the long ones only fetched
-                "SELECT result FROM queries q CROSS JOIN results r ON r.seq = q.seq "
-                "WHERE q.outcome <> 'pass' OR q.seq < 0 ORDER BY q.seq"
-            )
-        with self._checked():
-            for (result,) in self._connection.execute(sql):
-                yield QueryResult.model_validate_json(result)
+            condition = f"{condition} AND (q.outcome <> 'pass' OR q.seq < 0)"
+        last = -2 * schema.LEAK_OFFSET
+        sql = (  # CROSS JOIN: the short rows are scanned, the long ones only fetched
+            "SELECT q.seq, r.result FROM queries q CROSS JOIN results r ON r.seq = q.seq "
+            f"WHERE q.seq > ? AND {condition} ORDER BY q.seq LIMIT ?"
+        )
+        while rows := self._all(sql, (last, *values, RESULTS_AT_ONCE)):
+            last = rows[-1][0]
+            for _, result in rows:
+                with self._checked():
+                    found = QueryResult.model_validate_json(result)
+                yield found
 
     def judgement(self, query_id: str) -> Judgement | None:
         """What the judge said about one query, if it was asked."""
@@ -191,13 +218,13 @@ class AuditReader:
             "SELECT judgement FROM judgements WHERE seq = (SELECT seq FROM queries WHERE query_id = ?)", (query_id,)
         )
         with self._checked():
-            return None if found is None else Judgement.model_validate_json(found[0])
+            return None if found is None else unpack_judgement(found[0])
 
     def iter_judgements(self) -> Iterator[Judgement]:
         """Everything that the judge said, one query at a time."""
         with self._checked():
             for (row,) in self._connection.execute("SELECT judgement FROM judgements ORDER BY seq"):
-                yield Judgement.model_validate_json(row)
+                yield unpack_judgement(row)
 
     def chunk(self, chunk_id: str) -> Chunk | None:
         """A chunk of the inventory, by its id or an alias, with its text."""
@@ -207,16 +234,25 @@ class AuditReader:
             alias = self._one("SELECT chunk_id FROM aliases WHERE alias = ?", (chunk_id,))
             found = None if alias is None else self._one(sql, alias)
         with self._checked():
-            return None if found is None else Chunk.model_validate(json.loads(found[0]) | {"text": found[1]})
+            return None if found is None else _chunk(found)
 
     def source(self, source_id: str) -> Source | None:
         """A source document of the inventory, with its texts."""
         found = self._one("SELECT record, text, extracted_text FROM sources WHERE source_id = ?", (source_id,))
         with self._checked():
-            if found is None:
-                return None
-            texts = {"text": found[1], "extracted_text": found[2]}
-            return Source.model_validate(json.loads(found[0]) | texts)
+            return None if found is None else _source(found)
+
+    def inventory(self) -> Inventory:
+        """All chunks and sources, with their texts. A table without rows counts as not given; no index is kept."""
+        with self._checked():
+            chunks = [_chunk(row) for row in self._connection.execute("SELECT record, text FROM chunks")]
+            rows = self._connection.execute("SELECT record, text, extracted_text FROM sources")
+            sources = [_source(row) for row in rows]
+        return Inventory.of(
+            {source.source_id: source for source in sources} or None,
+            {chunk.chunk_id: chunk for chunk in chunks} or None,
+            None,
+        )
 
     def _one(self, sql: str, values: Sequence[Any]) -> tuple[Any, ...] | None:
         rows = self._all(sql, values)
@@ -235,6 +271,14 @@ class AuditReader:
         except (ValueError, TypeError, RecursionError) as error:
             said = str(error).splitlines()[0]
             raise AuditFileError(f"{self.path}: damaged ({said}). {schema.AGAIN}") from error
+
+
+def _chunk(row: tuple[Any, ...]) -> Chunk:
+    return Chunk.model_validate(json.loads(row[0]) | {"text": row[1]})
+
+
+def _source(row: tuple[Any, ...]) -> Source:
+    return Source.model_validate(json.loads(row[0]) | {"text": row[1], "extracted_text": row[2]})
 
 
 def _row(row: tuple[Any, ...]) -> Row:

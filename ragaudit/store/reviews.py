@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -40,13 +41,13 @@ class Reviews:
         self._actions: list[str] = []
 
     @classmethod
-    def open(cls, path: Path, clock: Clock = _now) -> Self:
-        """Open the reviews of a finished audit for reading and writing.
+    def open(cls, path: Path, clock: Clock = _now, *, writable: bool = True) -> Self:
+        """Open the reviews of a finished audit for reading and writing, or for reading alone.
 
         Raises:
             AuditFileError: It is no audit, is damaged, or may not be written.
         """
-        return cls(SharedFile.open(path), clock)
+        return cls(SharedFile.open(path, writable=writable), clock)
 
     def close(self) -> None:
         """Let go of the file."""
@@ -104,12 +105,16 @@ class Reviews:
     def of(self, query_id: str) -> Review | None:
         """What was said about one query; None = nothing."""
         found = self._file.rows("SELECT review FROM reviews WHERE query_id = ?", (query_id,))
-        return self._review(found[0][0]) if found else None
+        with self._checked():
+            return Review.model_validate_json(found[0][0]) if found else None
 
-    def every(self) -> Iterator[Review]:
-        """All reviews, by query id."""
-        for (text,) in self._file.rows("SELECT review FROM reviews ORDER BY query_id"):
-            yield self._review(text)
+    def every(self) -> Iterator[tuple[Review, Outcome, Stage]]:
+        """All reviews of this audit's queries, by query id, each with what the diagnosis says now."""
+        sql = "SELECT v.review, q.outcome, q.stage FROM reviews v JOIN queries q USING (query_id) ORDER BY query_id"
+        for text, outcome, stage in self._file.rows(sql):
+            with self._checked():
+                found = Review.model_validate_json(text), Outcome(outcome), Stage(stage)
+            yield found
 
     def count(self) -> int:
         """Queries of this audit with a verdict."""
@@ -140,10 +145,11 @@ class Reviews:
         """A number that changes when another process has written to the file."""
         return int(self._file.rows("PRAGMA data_version")[0][0])
 
-    def _review(self, text: object) -> Review:
+    @contextmanager
+    def _checked(self) -> Iterator[None]:
         try:
-            return Review.model_validate_json(str(text))
-        except ValidationError as error:
+            yield
+        except ValueError as error:
             raise AuditFileError(f"{self.path}: damaged: a review is not as written. {schema.AGAIN}") from error
 
     def _fold(self, connection: sqlite3.Connection, query_id: str) -> None:
@@ -171,7 +177,9 @@ def folded(query_id: str, rows: Sequence[tuple[str, str, str, str]]) -> Review |
         said = {name: value for name, value in said.items() if value is not None} | dict.fromkeys(patch.clear)
         if patch.more_tags:
             said["tags"] = tuple(dict.fromkeys([*(review.tags if review else ()), *patch.more_tags]))
-        about = {"at": datetime.fromisoformat(at), "about_outcome": Outcome(outcome), "about_stage": Stage(stage)}
+        about: dict[str, object] = {"at": datetime.fromisoformat(at)}
+        if review is None or patch.verdict is not None:  # a note on a later audit does not renew the verdict
+            about |= {"about_outcome": Outcome(outcome), "about_stage": Stage(stage)}
         start = review.model_dump() if review else {"query_id": query_id}
         review = Review.model_validate(start | about | said)
     return review

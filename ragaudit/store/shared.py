@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Self
 
@@ -23,8 +23,8 @@ class SharedFile:
         self._file = _identity(path)
 
     @classmethod
-    def open(cls, path: Path) -> Self:
-        """Open a finished audit.
+    def open(cls, path: Path, *, writable: bool = True) -> Self:
+        """Open a finished audit for reading and writing, or for reading alone.
 
         Raises:
             AuditFileError: It is no audit, is damaged, or may not be written.
@@ -33,17 +33,20 @@ class SharedFile:
             raise AuditFileError(f"{path}: no such file. Write one with `ragaudit audit BUNDLE -o {path.name}`.")
         with schema.translated(path):
             connection = sqlite3.connect(
-                f"{path.resolve().as_uri()}?mode=rw", uri=True, isolation_level=None, timeout=WAIT_SECONDS
+                f"{path.resolve().as_uri()}?mode={'rw' if writable else 'ro'}",
+                uri=True,
+                isolation_level=None,
+                timeout=WAIT_SECONDS,
             )
-            try:
+            with ExitStack() as refused:
+                refused.callback(connection.close)
                 schema.defend(connection)
                 connection.execute("PRAGMA synchronous = FULL")
                 schema.check(connection, path)
-                connection.execute("BEGIN IMMEDIATE")  # said now, not after the first review was typed
-                connection.execute("ROLLBACK")
-            except BaseException:
-                connection.close()
-                raise
+                if writable:
+                    connection.execute("BEGIN IMMEDIATE")  # said now, not after the first review was typed
+                    connection.execute("ROLLBACK")
+                refused.pop_all()
         return cls(connection, path)
 
     def close(self) -> None:

@@ -11,7 +11,7 @@ from ragaudit.errors import AuditFileError
 from ragaudit.model.judgement import Judgement
 from ragaudit.model.result import JudgeNote, QueryResult, Summary
 from ragaudit.store import schema
-from ragaudit.store.codec import query_columns
+from ragaudit.store.codec import pack_judgement, query_columns, unpack_judgement
 from ragaudit.store.shared import SharedFile
 
 PAGE = 500
@@ -81,7 +81,7 @@ class AuditUpdater:
                 )
                 connection.execute(
                     "INSERT OR REPLACE INTO judgements VALUES (?, ?)",
-                    (seq, judgement.model_dump_json(exclude_defaults=True)),
+                    (seq, pack_judgement(judgement)),
                 )
                 connection.execute("DELETE FROM causes WHERE seq = ?", (seq,))
                 connection.executemany(
@@ -99,7 +99,7 @@ class AuditUpdater:
         sql = "SELECT judgement FROM judgements WHERE seq = (SELECT seq FROM queries WHERE query_id = ?)"
         found = self._file.rows(sql, (query_id,))
         with self._checked():
-            return Judgement.model_validate_json(found[0][0]) if found else None
+            return unpack_judgement(found[0][0]) if found else None
 
     def judge(self) -> JudgeNote | None:
         """Who said what was put in place of earlier results; None = nothing was."""
@@ -181,5 +181,5 @@ class AuditUpdater:
 
 
 def _read(result: str, judgement: str | None) -> Stored:
-    said = None if judgement is None else Judgement.model_validate_json(judgement)
+    said = None if judgement is None else unpack_judgement(judgement)
     return QueryResult.model_validate_json(result), said

@@ -18,7 +18,7 @@ from ragaudit.model.judgement import Judgement
 from ragaudit.model.result import QueryResult, Summary
 from ragaudit.model.trace import Trace
 from ragaudit.store import schema
-from ragaudit.store.codec import filled, pack_trace, query_columns, to_json
+from ragaudit.store.codec import filled, pack_judgement, pack_trace, query_columns, to_json, unpack_judgement
 from ragaudit.store.reviews import carry_over
 
 
@@ -80,8 +80,8 @@ class AuditWriter:
         with schema.translated(self.partial):
             for (judgement,) in self._connection.execute("SELECT judgement FROM judgements ORDER BY seq"):
                 try:
-                    yield Judgement.model_validate_json(judgement)
-                except ValidationError as error:
+                    yield unpack_judgement(judgement)
+                except ValueError as error:
                     raise AuditFileError(f"{self.partial}: damaged. Delete it and run the same command.") from error
 
     def add(self, rows: Sequence[tuple[QueryResult, Trace]], judgements: Mapping[str, Judgement] | None = None) -> None:
@@ -103,7 +103,7 @@ class AuditWriter:
             traces.append((seq, pack_trace(trace)))
             judgement = (judgements or {}).get(diagnosis.query_id)
             if judgement is not None:
-                judged.append((seq, judgement.model_dump_json(exclude_defaults=True)))
+                judged.append((seq, pack_judgement(judgement)))
             causes.extend((cause, seq) for cause in dict.fromkeys(diagnosis.causes))
         try:
             with schema.translated(self.partial), self._connection as connection:

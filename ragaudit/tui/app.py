@@ -1,17 +1,25 @@
 """The app: one audit, its screens, the keys that work everywhere."""
 
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
-from pathlib import Path
-from typing import ClassVar
+from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import ExitStack
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import work
 from textual.app import SystemCommand
 from textual.binding import BindingType
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 from textual.markup import escape
 from textual.screen import Screen
+from textual.worker import get_current_worker
 
+from ragaudit.config import TuiSettings
+from ragaudit.diagnosis import causes as registered  # noqa: F401 - importing it registers every cause
+from ragaudit.errors import RagauditError
 from ragaudit.report.as_json import query_row
 from ragaudit.report.clean import for_terminal
 from ragaudit.store.filters import containing
@@ -20,14 +28,25 @@ from ragaudit.tui.judging import Judging, Source
 from ragaudit.tui.judging_app import JudgingApp
 from ragaudit.tui.keys import EVERYWHERE, REVIEW, Key, bindings
 from ragaudit.tui.panes import Pane
+from ragaudit.tui.preferences import ANSI, checked_keymap, checked_theme
 from ragaudit.tui.screens.dialogs import FilterDialog, FindDialog, HelpDialog, about_help
 from ragaudit.tui.screens.overview import OverviewScreen
 from ragaudit.tui.screens.review import ReviewScreen
 from ragaudit.tui.session import Session
-from ragaudit.tui.theme import DARK, THEMES
+from ragaudit.tui.theme import DARK, LIGHT, THEMES
+
+if TYPE_CHECKING:
+    from ragaudit.tui.exporting import ExportRequest
+
+if TYPE_CHECKING:  # the app starts without them
+    from ragaudit.tui.comparing import Comparing
+    from ragaudit.tui.trials import Trials
 
 LOOK_SECONDS = 1.0
 """How often the file is asked whether another terminal wrote to it."""
+
+EXPORT = "export"
+EXPORT_SAYS_EVERY = 1_000
 
 
 class QueryCommands(Provider):
@@ -67,37 +86,76 @@ class ReviewApp(JudgingApp):
         self,
         session: Session,
         *,
+        comparing: Comparing | None = None,
+        make_trials: Callable[[], Trials] | None = None,
         theme: str = DARK.name,
         keymap: Mapping[str, str] | None = None,
         first: str = "review",
         source: Source | None = None,
+        no_color: bool = False,
     ) -> None:
-        """The session stays the caller's to close.
+        """The session and what it is compared with stay the caller's to close.
 
         Args:
             session: The open audit.
-            theme: Name of a theme, ours or one of Textual's.
-            keymap: Id of a key (`review.agree`) -> the keys that take its place.
+            comparing: The run that it is compared with, if any.
+            make_trials: Gives its proposals and the journal once they are wanted; default: with the journal of the
+                working directory.
+            theme: Name of a theme, ours or one of Textual's, as `checked_theme` gives it.
+            keymap: Id of a key (`review.agree`) -> the keys that take its place, as `checked_keymap` gives it.
             first: The screen to start on.
             source: Where judging gets its bundle and its judge; None = this app cannot judge.
+            no_color: Offer no theme that cannot be read without colour.
         """
         super().__init__()
         self.session = session
+        self.comparing = comparing
+        self._make_trials = make_trials or partial(trials_of, session, None)
         self.judging = Judging(session.reader.path, source)
         self.keymap = dict(keymap or {})
         self._first = first
         for ours in THEMES:
             self.register_theme(ours)
-        self.theme = theme if theme in self.available_themes else DARK.name
+        for unreadable in ANSI if no_color else ():
+            self.unregister_theme(unreadable)
+        self.theme = theme
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        """Our own hues, for the themes that do not name them: all of Textual's."""
+        return dict((DARK if self.current_theme.dark else LIGHT).variables)
 
     def on_mount(self) -> None:
         """Show the first screen; look at the file now and then."""
         self.set_keymap(self.keymap)
         self.install_screen(OverviewScreen(), "overview")
         self.install_screen(ReviewScreen(), "review")
+        self._install(self._first)
         self.push_screen(self._first)
         self.set_interval(LOOK_SECONDS, self._look)
         self.call_after_refresh(self.catch_up)
+
+    def _install(self, name: str) -> None:
+        """Make a screen that the app starts without."""
+        if self.is_screen_installed(name):
+            return
+        if name == "experiments":
+            from ragaudit.tui.screens.experiments import ExperimentsScreen
+
+            self.install_screen(ExperimentsScreen(), name)
+        elif name == "compare" and self.comparing is not None:
+            from ragaudit.tui.screens.compare import CompareScreen
+
+            self.install_screen(CompareScreen(self.comparing), name)
+
+    @cached_property
+    def trials(self) -> Trials:
+        """The proposals of the audit and the journal."""
+        return self._make_trials()
+
+    @property
+    def _here(self) -> str | None:
+        """The query that the screen shows."""
+        return self.main_screen.here if self.main_screen is not None else None
 
     def open_query(self, query_id: str) -> None:
         """Go to a query, whatever the filter."""
@@ -108,6 +166,10 @@ class ReviewApp(JudgingApp):
         """Another screen."""
         if self.main_screen is not None and name == self.main_screen.NAME:
             return
+        if name == "compare" and self.comparing is None:
+            self.say("nothing to compare with: start with --against BASE.audit")
+            return
+        self._install(name)
         self.switch_screen(name)
 
     def action_find(self) -> None:
@@ -126,10 +188,45 @@ class ReviewApp(JudgingApp):
             self.say(f"{self.session.count:,} match")
         self.redraw()
 
+    def action_export(self) -> None:
+        """Write queries to a file."""
+        if any(worker.group == EXPORT and worker.is_running for worker in self.workers):
+            self.say("an export is still being written: wait for it")
+            return
+        from ragaudit.tui.screens.export import ExportDialog  # not needed to open the app
+
+        self.push_screen(ExportDialog(self.session), self._export)
+
+    def _export(self, wanted: ExportRequest | None) -> None:
+        if wanted is not None:
+            self.say(f"writing {wanted.path}")
+            self._write(wanted)
+
+    @work(thread=True, group=EXPORT)
+    def _write(self, wanted: ExportRequest) -> None:
+        """Beside the screen: 100,000 queries take a while."""
+        from ragaudit.tui.exporting import Stopped, write
+
+        worker = get_current_worker()
+
+        def progress(n: int) -> None:
+            if worker.is_cancelled:
+                raise Stopped
+            if n % EXPORT_SAYS_EVERY == 0:
+                self.call_from_thread(self.say, f"writing {wanted.path}: {n:,} queries so far")
+
+        try:
+            said, trouble = write(self.session.reader.path, wanted, progress), False
+        except RagauditError as error:
+            said, trouble = str(error), True
+        except Stopped:
+            return
+        self.call_from_thread(self.say, said, trouble=trouble)
+
     def action_copy(self) -> None:
         """The selected text, else the id."""
         selected = self.screen.get_selected_text()
-        text = selected or self.session.here
+        text = selected or self._here
         if text is None:
             self.say("nothing to copy: the queue is empty")
             return
@@ -140,7 +237,7 @@ class ReviewApp(JudgingApp):
         """The query's row of the JSON report, without text."""
         import json
 
-        view = self.session.view()
+        view = None if self._here is None else self.session.view_of(self._here)
         if view is None:
             self.say("nothing to copy: the queue is empty")
             return
@@ -167,7 +264,7 @@ class ReviewApp(JudgingApp):
 
     def _look(self) -> None:
         """Take in what other terminals wrote."""
-        if self.screen is not self.main_screen:
+        if self.screen_stack[-1:] != [self.main_screen]:  # at the end there is no screen left
             return  # a dialog is about the query that it was opened on
         if self.session.refresh():
             self.redraw()
@@ -178,12 +275,60 @@ class ReviewApp(JudgingApp):
 def run(
     path: Path,
     *,
-    query_id: str | None,
-    filter_text: str | None,
-    theme: str,
-    keymap: Mapping[str, str],
+    query_id: str | None = None,
+    filter_text: str | None = None,
+    settings: TuiSettings,
+    place: str,
+    no_color: bool,
+    against: str | None = None,
+    allow: Collection[str] = (),
+    journal: Path | None = None,
     source: Source | None = None,
 ) -> int:
-    """Open an audit in the app, and return the exit code."""
-    with Session.open(path, query_id=query_id, filter_text=filter_text) as session:
-        return ReviewApp(session, theme=theme, keymap=keymap, source=source).run() or 0
+    """Open an audit in the app, and return the exit code.
+
+    Args:
+        path: The audit file.
+        query_id: Start on this query.
+        filter_text: Start with this filter.
+        settings: Theme and keys.
+        place: Where they were said, for a message about them.
+        no_color: NO_COLOR is set.
+        against: An audit file, a baseline file or a baseline's name to compare with.
+        allow: Differences that the comparison accepts.
+        journal: The journal of experiments; None = that of the working directory.
+        source: Where judging gets its bundle and its judge; None = this app cannot judge.
+
+    Raises:
+        AuditFileError: The audit, or the one to compare with, cannot be read.
+        InputError: There is nothing of the name to compare with.
+        ConfigError: The filter is not understood, the query is not there, or a setting is wrong.
+    """
+    theme = checked_theme(settings.theme, place, no_color=no_color)
+    keymap = checked_keymap(settings.keymap, place)
+    with ExitStack() as open_files:
+        session = open_files.enter_context(Session.open(path, query_id=query_id, filter_text=filter_text))
+        comparing = None
+        if against is not None:
+            from ragaudit.tui.comparing import Comparing
+
+            comparing = Comparing.open(session, against, allow=allow)
+            open_files.callback(comparing.close)
+        app = ReviewApp(
+            session,
+            comparing=comparing,
+            make_trials=partial(trials_of, session, journal),
+            theme=theme,
+            keymap=keymap,
+            no_color=no_color,
+            source=source,
+        )
+        return app.run() or 0
+
+
+def trials_of(session: Session, journal: Path | None) -> Trials:
+    """The proposals of an audit and what a journal says of them."""
+    from ragaudit.experiments.journal import DEFAULT
+    from ragaudit.tui.trials import Trials
+
+    return Trials(session, journal or DEFAULT)

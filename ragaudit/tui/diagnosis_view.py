@@ -3,15 +3,16 @@
 from collections.abc import Mapping
 
 from ragaudit.diagnosis.registry import CauseInfo
-from ragaudit.model.diagnosis import Diagnosis, Outcome, Severity, Stage
-from ragaudit.model.experiment import Basis, Experiment
+from ragaudit.model.diagnosis import Diagnosis, Outcome, Severity
+from ragaudit.model.experiment import Experiment
 from ragaudit.model.review import Review, ReviewVerdict
 from ragaudit.report.clean import for_terminal
 from ragaudit.report.diagnosis_text import MARKS
 from ragaudit.report.figures import stages_named
 from ragaudit.report.funnel import standing
 from ragaudit.report.layout import cut
-from ragaudit.report.next_text import effect
+from ragaudit.report.next_text import change_of, effect
+from ragaudit.report.review_text import review_facts
 from ragaudit.tui.lines import Line, Role, flowed, line
 from ragaudit.tui.query_view import QueryView
 
@@ -78,8 +79,7 @@ def _change(view: QueryView, causes: Mapping[str, CauseInfo], width: int) -> lis
 
 def next_lines(experiment: Experiment, width: int) -> list[Line]:
     """The next experiment in a line or two."""
-    change = "" if experiment.basis is Basis.NEEDS_A_RUN else f": {experiment.before} -> {experiment.after or 'off'}"
-    text = f"NEXT {experiment.variable}{change}   {effect(experiment)}"
+    text = f"NEXT {change_of(experiment)}   {effect(experiment)}"
     return flowed(text, width, Role.STRONG, first="> ")
 
 
@@ -92,15 +92,5 @@ def review_lines(review: Review | None, diagnosis: Diagnosis, width: int) -> lis
     lines = flowed(f"yours: {boxes}", width, Role.STRONG)
     if review is None:
         return lines
-    said = []
-    if review.stage is not None:
-        said.append("stage " + ("none: nothing was lost" if review.stage is Stage.NONE else review.stage.label))
-    if review.gold is not None:
-        said.append(f"gold {' '.join(for_terminal(i, 30) for i in review.gold) or '(none)'}")
-    if review.tags:
-        said.append(f"tags {' '.join(for_terminal(tag, 30) for tag in review.tags)}")
-    if review.note:
-        said.append(f"note: {for_terminal(review.note)}")
-    if (review.about_outcome, review.about_stage) != (diagnosis.outcome, diagnosis.stage):
-        said.append(f"said of another diagnosis: {standing(review.about_outcome, review.about_stage)}")
-    return lines + [one for text in said for one in flowed(text, width, first="  ")]
+    facts = review_facts(review, diagnosis)
+    return lines + [one for word, text in facts for one in flowed(f"{word}: {text}", width, first="  ")]

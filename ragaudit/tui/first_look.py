@@ -5,7 +5,7 @@ Written where the app will write it, on the screen that the app will use, so tha
 
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TextIO
 
@@ -19,7 +19,7 @@ ENTER, LEAVE, CLEAR = "\x1b[?1049h", "\x1b[?1049l", "\x1b[2J\x1b[H"
 
 @contextmanager
 def first_look(path: Path, query_id: str | None, out: TextIO) -> Iterator[None]:
-    """Show it while the block loads the app; where the block ends, the terminal's own screen is back."""
+    """Show it while the block loads the app, which leaves the screen at its own end; an error leaves it here."""
     try:
         seen = glimpse(path, query_id) if out.isatty() else None
     except AuditFileError:
@@ -30,11 +30,11 @@ def first_look(path: Path, query_id: str | None, out: TextIO) -> Iterator[None]:
     columns = shutil.get_terminal_size().columns
     out.write(ENTER + CLEAR + "\r\n".join(cut(text, columns) for text in lines(seen)))
     out.flush()
-    try:
+    with ExitStack() as undo:
+        undo.callback(out.flush)
+        undo.callback(out.write, LEAVE)
         yield
-    finally:
-        out.write(LEAVE)
-        out.flush()
+        undo.pop_all()
 
 
 def lines(seen: Glimpse) -> list[str]:

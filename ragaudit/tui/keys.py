@@ -41,6 +41,8 @@ MOVING = (
     Key("review.zoom", "z", "zoom", "zoom", "Zoom this pane, again to return"),
     Key("review.stage_after", "right_square_bracket", "stage(1)", "stage", "Hits one stage later"),
     Key("review.stage_before", "left_square_bracket", "stage(-1)", "stage before", "Hits one stage earlier"),
+    Key("review.gold_next", "right_parenthesis", "gold(1)", "gold", "Next gold id"),
+    Key("review.gold_previous", "left_parenthesis", "gold(-1)", "gold before", "Previous gold id"),
 )
 
 REVIEW = (
@@ -52,13 +54,11 @@ REVIEW = (
     Key("review.annotate", "a", "annotate", "note", "Note, tags, the right stage, the right gold", True),
     Key("review.undo", "u", "undo", "undo", "Take back the last verdict or note"),
     *MOVING[2:],
-    Key("review.gold_next", "right_parenthesis", "gold(1)", "gold", "Next gold id"),
-    Key("review.gold_previous", "left_parenthesis", "gold(-1)", "gold before", "Previous gold id"),
     Key("review.mark", "m", "mark", "mark", "Mark this query: a verdict is then about all marked ones"),
     Key("review.mark_all", "M", "mark_all", "mark all", "Mark every query of the queue, again to take the marks off"),
     Key("review.sort", "s", "sort", "sort", "Next order of the queue: traces, stage, cause, id"),
     Key("review.wrap", "w", "wrap", "wrap", "Wrap the chunk's lines or not"),
-    Key("review.back", "escape", "back", "back", "Leave the zoom, or clear the filter"),
+    Key("review.back", "escape", "back", "back", "Leave the zoom, or show all queries"),
 )
 
 OVERVIEW = (
@@ -68,6 +68,39 @@ OVERVIEW = (
     Key("overview.stop", "escape", "stop", "stop", "Stop judging, keep what is done"),
 )
 
+COMPARE = (
+    *MOVING[:2],
+    Key("compare.swap", "tilde", "swap", "swap", "Swap A and B", True),
+    Key(
+        "compare.changed", "equals_sign", "changed", "only diff", "Only the queries that changed, or all of them", True
+    ),
+    *MOVING[2:],
+    Key("compare.freeze", "b", "freeze", "baseline", "Keep B as a baseline; asks first"),
+    Key("compare.back", "escape", "back", "back", "Leave the zoom, or go back to the review; stops the comparing"),
+)
+
+EXPERIMENTS = (
+    Key("experiments.plan", "t", "plan", "plan", "Write this experiment into the journal; changes no pipeline", True),
+    *(key for key in MOVING if key.id in ("review.pane", "review.pane_back", "review.zoom")),
+    Key("experiments.back", "escape", "back", "back", "Leave the zoom, or go back to the overview"),
+)
+
+SCREEN_KEYS = {"overview": OVERVIEW, "review": REVIEW, "experiments": EXPERIMENTS, "compare": COMPARE}
+"""Screen -> its keys, beside those that work everywhere."""
+
+NAMES = {
+    "slash": "/",
+    "question_mark": "?",
+    "escape": "esc",
+    "right_square_bracket": "]",
+    "left_square_bracket": "[",
+    "right_parenthesis": ")",
+    "left_parenthesis": "(",
+    "tilde": "~",
+    "equals_sign": "=",
+}
+"""Textual's name of a key -> how people write it."""
+
 
 def bindings(keys: tuple[Key, ...]) -> list[BindingType]:
     """The keys as Textual wants them."""
@@ -76,15 +109,4 @@ def bindings(keys: tuple[Key, ...]) -> list[BindingType]:
 
 def shown(key: str) -> str:
     """A key as people write it: `/`, `?`, `esc`."""
-    names = {
-        "slash": "/",
-        "question_mark": "?",
-        "escape": "esc",
-        "right_square_bracket": "]",
-        "left_square_bracket": "[",
-        "right_parenthesis": ")",
-        "left_parenthesis": "(",
-        "tilde": "~",
-        "equals_sign": "=",
-    }
-    return ", ".join(names.get(one, one) for one in key.split(","))
+    return ", ".join(NAMES.get(one, one) for one in key.split(","))

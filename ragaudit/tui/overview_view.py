@@ -1,17 +1,19 @@
 """The overview of a run: losses by stage, scores with intervals and what has none, the next experiments."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ragaudit.model.diagnosis import Outcome
-from ragaudit.model.experiment import Basis, Experiment
+from ragaudit.model.experiment import Experiment
 from ragaudit.model.result import Summary
 from ragaudit.report.clean import for_terminal
 from ragaudit.report.figures import LABELS, bar, in_order, interval, losses, number, queries, share
 from ragaudit.report.judged import judge_sentences
-from ragaudit.report.layout import pad
-from ragaudit.report.next_text import effect
+from ragaudit.report.layout import cells, pad
+from ragaudit.report.next_text import change_of, effect
 from ragaudit.tui.lines import Line, Role, flowed, line
+
+REFUTED = "refuted"
 
 
 @dataclass(frozen=True)
@@ -46,8 +48,8 @@ def loss_rows(summary: Summary, width: int) -> list[Choice]:
     return rows
 
 
-def score_lines(summary: Summary, width: int) -> list[Line]:
-    """Means with 95 % intervals, and beside each what is not in it."""
+def score_lines(summary: Summary, width: int, agreement: Sequence[Line] = ()) -> list[Line]:
+    """Means with 95 % intervals, and beside each what is not in it; then how far the person agrees."""
     lines: list[Line] = []
     nothing: dict[str, list[str]] = {}
     for name in in_order(summary.metrics):
@@ -61,6 +63,7 @@ def score_lines(summary: Summary, width: int) -> list[Line]:
         short = {"Precision (returned)": "Precision (ret.)", "Precision (by K)": "Precision (K)"}.get(label, label)
         text = f"{pad(short, 18)}{number(estimate.mean)} {interval(estimate):<15}"
         lines.append(line(text, (out if len(text) + len(out) <= width else "", Role.UNSCORED)))
+    lines += agreement
     for why, labels in nothing.items():
         lines += flowed(f"no {', '.join(labels)}: {why}", width, Role.UNSCORED, rest="  ")
     lines += flowed("out = queries that do not define it, left out of the mean", width, Role.DIM)
@@ -69,16 +72,23 @@ def score_lines(summary: Summary, width: int) -> list[Line]:
     return lines
 
 
-def experiment_rows(experiments: tuple[Experiment, ...], width: int, tried: Mapping[str, str]) -> list[Choice]:
-    """The proposals, best first, each with what it would do and whether it was tried."""
+def experiment_rows(experiments: tuple[Experiment, ...], width: int, states: Sequence[str]) -> list[Choice]:
+    """The proposals, best first, each with what the journal says of it and what it would do.
+
+    Args:
+        experiments: As the audit ranked them.
+        width: Cells of a row.
+        states: Of each, what the journal says, "" for nothing.
+    """
     rows = []
-    for n, experiment in enumerate(experiments, 1):
-        change = "" if experiment.basis is Basis.NEEDS_A_RUN else f" {experiment.before} -> {experiment.after or 'off'}"
-        name = for_terminal(f"{experiment.variable.removeprefix('pipeline.')}{change}")
-        state = tried.get(experiment.variable, "")
-        left = f"{n:>2} {pad(name, max(min(width - 44, 44), 20))} "
-        text = pad(f"{effect(experiment)}{f'   {state}' if state else ''}", max(width - len(left), 10))
-        rows.append(Choice(line((left, Role.STRONG), text), queries=experiment.queries))
+    room = max(map(cells, states), default=0)
+    for n, (experiment, state) in enumerate(zip(experiments, states, strict=True), 1):
+        name = for_terminal(change_of(experiment).removeprefix("pipeline."))
+        left = f"{n:>2} {pad(name, max(min(width - 44 - room, 44), 20))} "
+        noted = f"{pad(state, room)} " if room else ""
+        role = Role.LOST if state.startswith(REFUTED) else Role.KEPT
+        text = pad(effect(experiment), max(width - len(left) - len(noted), 10))
+        rows.append(Choice(line((left, Role.STRONG), (noted, role), text), queries=experiment.queries))
     if not rows:
         rows.append(Choice(line("No experiment to propose: no failing query has a cause that a lever answers.")))
     return rows

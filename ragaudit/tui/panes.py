@@ -43,8 +43,8 @@ class Pane(ScrollView, can_focus=True):
         Binding("enter", "choose", "Open", show=False, id="pane.open"),
     ]
 
-    class Moved(Message):
-        """The cursor stands on another line."""
+    class AtLine(Message):
+        """Something about a line. Not sent itself: a handler of one kind would get those below it too."""
 
         def __init__(self, pane: "Pane", index: int) -> None:
             super().__init__()
@@ -56,7 +56,10 @@ class Pane(ScrollView, can_focus=True):
             """For `@on(Pane.Moved, "#id")`."""
             return self.pane
 
-    class Chosen(Moved):
+    class Moved(AtLine):
+        """The cursor stands on another line."""
+
+    class Chosen(AtLine):
         """Enter, or a click on the line under the cursor."""
 
     def __init__(self, *, id: str, title: str, help: str, cursor: bool = False) -> None:

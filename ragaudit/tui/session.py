@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -62,18 +62,14 @@ class Session:
             AuditFileError: It is no audit, or is damaged.
             ConfigError: The filter is not understood, or the query is not there.
         """
-        reader = AuditReader.open(path)
-        try:
+        with ExitStack() as opened:
+            reader = opened.enter_context(AuditReader.open(path))
             reviews, why = _reviews(path)
+            if reviews is not None:
+                opened.enter_context(reviews)
             session = cls(reader, reviews, why)
-            try:
-                session._start(query_id, filter_text)
-            except BaseException:
-                session.close()
-                raise
-        except BaseException:
-            reader.close()
-            raise
+            session._start(query_id, filter_text)
+            opened.pop_all()  # nothing failed: it is the session's to close from here on
         return session
 
     def _start(self, query_id: str | None, filter_text: str | None) -> None:
@@ -257,14 +253,16 @@ class Session:
         row = self.current
         return () if row is None else (row.query_id,)
 
-    def judge(self, verdict: ReviewVerdict) -> str:
+    def judge(self, verdict: ReviewVerdict, note: str | None = None) -> str:
         """Give a verdict on the marked queries, else on the current one, and go on. What was done, in words.
+
+        A note, where one is given, takes the place of the one that was there.
 
         Raises:
             AuditFileError: It could not be saved; nothing was changed.
         """
         said = f"{verdict.value.replace('_', ' ')}"
-        return self._apply(Patch(verdict=verdict), said, go_on=True)
+        return self._apply(Patch(verdict=verdict, note=note), said, go_on=True)
 
     def annotate(self, patch: Patch) -> str:
         """Keep tags, a note, the right stage or the right gold, and go on. What was done, in words.

@@ -324,7 +324,7 @@ def test_reviews_of_another_terminal_are_kept_while_queries_are_judged(
 
         judged(path, folder, progress=review)
         assert reviews.apply(["q3"], Patch(tags=("later",))) == 1
-        assert [(r.query_id, r.note, r.tags) for r in reviews.every()] == [
+        assert [(r.query_id, r.note, r.tags) for r, _, _ in reviews.every()] == [
             ("q1", "looked at it", ()),
             ("q2", "looked at it", ()),
             ("q3", "", ("later",)),
@@ -427,7 +427,7 @@ def test_what_the_user_may_not_read_is_not_sent_and_leaks_stay_first(tmp_path: P
         first, second = reader.page()
         judgement, stored = reader.judgement("q2"), reader.trace("q2")
     assert (first.query_id, first.severity, second.query_id) == ("q2", Severity.LEAK, "q1")
-    assert judgement is not None and "ninety" not in judgement.model_dump_json()
+    assert judgement is not None and "ninety" not in repr(judgement)
     assert stored is not None and "ninety" not in repr(stored)
     audited_without_judge(folder, path)
     judged(path, folder, ALL, "none")

@@ -174,7 +174,7 @@ def test_show_as_json_is_the_row_of_the_report(here, capsys):
     write_audit(here / "run.audit")
     row = json.loads(told(["show", "run.audit", "q1", "--json"], capsys).out)
     report = json.loads(told(["report", "run.audit", "--json"], capsys).out)
-    assert row == report["queries"][0]
+    assert row == report["queries"][0] | {"experiments": []}
 
 
 def test_show_of_an_unknown_query_names_near_ones(here, capsys):

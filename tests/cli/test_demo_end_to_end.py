@@ -30,7 +30,9 @@ def test_what_the_demo_says_to_type_next_works(own_temporary_folder, capsys):
     said = capsys.readouterr()
     assert max(map(len, said.out.splitlines())) <= 80
     commands = [line.split()[1:] for line in said.err.splitlines() if line.startswith("  ragaudit ")]
-    show, report, check, _ = commands
+    review, show, report, check, _ = commands
+    assert execute(review) == 0
+    assert capsys.readouterr().out.startswith("1 of ")
     assert execute(show) == 0
     assert capsys.readouterr().out.startswith("X ")
     assert execute([*report[:2], "--format", "md"]) == 0

@@ -7,7 +7,11 @@ import sys
 import pytest
 from judged_bundle import Literal, budget, judged_bundle, trace, use
 
+from ragaudit.audit import run as audit_run
 from ragaudit.cli.main import execute
+from ragaudit.judge import runner
+from ragaudit.judge import settings as judge_settings
+from ragaudit.judge.limits import Limits
 from ragaudit.store import AuditReader
 from ragaudit.store.calibration import read_calibration
 
@@ -107,6 +111,26 @@ def test_run_replays_what_was_recorded(audited, model, capsys):
     assert len(model.asked) == asked
 
 
+def test_evidence_in_a_source_that_was_never_indexed_is_a_lost_source_and_no_wrong_label(here, monkeypatch, capsys):
+    class Loose(Literal):
+        """Reads past markup, and quotes without it."""
+
+        def reply(self, prompt, texts):
+            return super().reply(prompt, {name: text.replace("*", "") for name, text in texts.items()})
+
+    use(monkeypatch, Loose())
+    claim = "Trial keys expire after 9 days."
+    bundle = judged_bundle(here / "b", trace("q1", "I do not know.", ("c1", "c2"), reference=claim))
+    source = {"source_id": "s2", "registered": True, "status": "failed", "text": "Trial **keys** expire after 9 days."}
+    (bundle / "sources.jsonl").write_text(json.dumps({"source_id": "s", "status": "ok"}) + "\n" + json.dumps(source))
+    told(["judge", "run", "b", "-o", "run.audit", "-q"], capsys)
+    with AuditReader.open(here / "run.audit") as reader:
+        (found,) = reader.judgement("q1").found
+        (result,) = reader.iter_results()
+    assert (found.chunk_id, found.quote) == ("source:s2#0", claim)
+    assert (result.diagnosis.outcome, result.diagnosis.stage, result.diagnosis.gap) == ("fail", "ingestion", None)
+
+
 def test_a_reply_that_is_not_on_tape_exits_with_4(here, model, capsys):
     said = told(["judge", "run", judged_bundle(here / "b"), "-o", "run.audit", "--tape", "none"], capsys, code=4)
     assert "no reply for claims@1" in said.err
@@ -120,6 +144,86 @@ def test_run_without_a_model_is_refused(here, model, capsys):
     assert "no model is set" in said.err
     told(["judge", "run", bundle, "--judge", "test/other", "-q"], capsys)
     assert "claims" in model.asked
+
+
+# --- limits --------------------------------------------------------------------------------------------------------
+
+
+class Priced(Literal):
+    """Ten cents a call."""
+
+    async def complete(self, request):
+        return (await super().complete(request)).model_copy(update={"usd": 0.1})
+
+
+def six_queries(folder):
+    return judged_bundle(folder, *(trace(f"q{n}", f"Free keys expire after {n} days.", ("c1", "c2")) for n in range(6)))
+
+
+def test_a_budget_holds_for_all_batches_together_and_exits_with_4_when_it_is_spent(here, monkeypatch, capsys):
+    monkeypatch.setattr(audit_run, "JUDGED_BATCH", 2)
+    model = use(monkeypatch, Priced())
+    six_queries(here / "b")
+    said = told(["judge", "run", "b", "-o", "run.audit", "--max-cost", "0.55"], capsys, code=4)
+    assert len(model.asked) == 5
+    assert (
+        "ragaudit: judge: the budget did not reach 4 calls. Raise max_cost or overall_timeout, and run the" in said.err
+    )
+    with AuditReader.open(here / "run.audit") as reader:
+        summary = reader.summary()
+        judgements = list(reader.iter_judgements())
+    assert (summary.cost.usd, summary.judge.failures) == (pytest.approx(0.5), {"not asked": 4})
+    assert len(judgements) == 6
+    told(["judge", "run", "b", "-o", "run.audit", "-q"], capsys)
+    assert len(model.asked) == 12
+
+
+def test_a_time_limit_holds_for_all_batches_together(here, monkeypatch, capsys):
+    class Clock:
+        time = 0.0
+
+        def monotonic(self):
+            return self.time
+
+    class Slow(Literal):
+        async def complete(self, request):
+            clock.time += 10
+            return await super().complete(request)
+
+    clock = Clock()
+    monkeypatch.setattr(audit_run, "JUDGED_BATCH", 1)
+    monkeypatch.setattr(runner, "SystemClock", lambda: clock)
+    model = use(monkeypatch, Slow())
+    judged_bundle(
+        here / "b", *(trace(f"q{n}", f"{n} days.", ("c1",)) for n in range(4)), config="overall_timeout = 35\n"
+    )
+    told(["judge", "run", "b", "-o", "run.audit", "-q"], capsys, code=4)
+    assert len(model.asked) == 4
+
+
+def test_limits_on_the_command_line_win_over_the_file(here, monkeypatch, capsys):
+    seen = []
+    use(monkeypatch, Literal())
+    monkeypatch.setattr(judge_settings, "limits", lambda settings: seen.append(settings) or Limits())
+    judged_bundle(here / "b", config="max_cost = 9.0\nrpm = 5\n")
+    for command in (["judge", "run"], ["audit"]):
+        told([*command, "b", "-o", "x.audit", "--max-cost", "0", "--tpm", "1000", "-q"], capsys)
+    assert [(each.max_cost, each.rpm, each.tpm) for each in seen] == [(0.0, 5.0, 1000.0)] * 2
+
+
+def test_the_cache_stands_beside_the_settings_wherever_the_command_runs(here, model, monkeypatch, capsys):
+    bundle = judged_bundle(here / "b", trace("q1", "After 30 days.", ("c1",)), cache="remembered")
+    (bundle / "ragaudit.toml").write_text('[judge]\nmodel = "test/literal"\ncache = "remembered"\n')
+    told(["judge", "run", "b", "-o", "run.audit", "-q"], capsys)
+    asked = len(model.asked)
+    assert (bundle / "remembered" / "cache.db").exists()
+    (here / "elsewhere").mkdir()
+    monkeypatch.chdir(here / "elsewhere")
+    plan = json.loads(told(["judge", "plan", bundle, "--json"], capsys).out)
+    assert plan["expected"]["on_tape"] == plan["expected"]["calls"] == asked
+    told(["judge", "run", bundle, "-o", "again.audit", "--tape", "none", "-q"], capsys)
+    (row,) = json.loads(told(["tape", "stats", bundle, "--json"], capsys).out)["places"]
+    assert row["replies"] == asked and files(here / "elsewhere") == ["again.audit"]
 
 
 # --- agree ---------------------------------------------------------------------------------------------------------
@@ -184,6 +288,8 @@ def test_modes_that_the_budget_did_not_reach_exit_with_4_after_what_there_is(aud
     said = told(["judge", "agree", "run.audit", "--modes", "b", "-q"], capsys, code=4)
     assert said.out.startswith("3 queries judged in both modes")
     assert "the budget did not reach 3 queries" in said.err
+    said = told(["judge", "agree", "run.audit", "--replicates", "b", "-q"], capsys, code=4)
+    assert "the budget did not reach 3 queries" in said.err
 
 
 # --- calibrate -----------------------------------------------------------------------------------------------------
@@ -221,8 +327,10 @@ def test_calibrate_write_keeps_it_in_the_audit_file(audited, capsys):
     kept = read_calibration(audited / "run.audit")
     assert (kept.model, kept.n_labels, kept.prompts) == ("test/literal", 2, ("claims@1", "matrix@1"))
     with AuditReader.open(audited / "run.audit") as reader:
-        assert reader.summary().judge.calibration.startswith("Faithfulness: balanced accuracy 1.00 [0.")
-        assert reader.summary().judge.calibration.endswith("; on 2 labels in labels.jsonl")
+        assert reader.summary().judge.calibration == (
+            "agreement with people on 2 labels in labels.jsonl (balanced accuracy, kappa): "
+            "Faithfulness 1.00 [0.44, 1.00], 1.00 [1.00, 1.00] (n 2)"
+        )
         assert len(list(reader.iter_results())) == 3
 
 

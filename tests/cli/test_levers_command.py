@@ -29,6 +29,7 @@ def test_levers_says_key_value_causes_and_permission(capsys):
     assert "      moves    recall@k; watch leaks\n" in out
     assert "      needs    index_write\n" in out
     assert "      takes    pre or scan\n" in out
+    assert "      where    filter_dropped only with filter behind the search\n" in out
 
 
 def test_levers_of_one_stage_leaves_the_other_levers_and_empty_steps_out(capsys):

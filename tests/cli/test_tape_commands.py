@@ -5,6 +5,7 @@ import re
 
 import pytest
 from judged_bundle import Literal, judged_bundle, trace, use
+from msgspec.structs import replace
 
 from ragaudit.audit.judging import samples
 from ragaudit.cli.bundle_options import find, opened
@@ -144,6 +145,17 @@ def test_prune_unused_drops_nothing_when_the_bundle_asks_for_more_than_there_is(
     assert cassette.read_bytes() == before
 
 
+def test_replies_without_a_verdict_are_counted_and_can_be_dropped_to_be_asked_for_again(here, capsys):
+    cassette = recorded(here / "b", ONE) / "judge.jsonl"
+    cassette.write_text(cassette.read_text().replace('"finish_reason": "stop"', '"finish_reason": "length"', 1))
+    assert "1 of them cut off, refused or too long to ask" in told(["tape", "stats", "b"], capsys).out
+    assert told(["tape", "verify", "b"], capsys).out == "1 place checked, 0 problems\n"
+    for arguments, dropped in (((), 0), (("--unusable",), 1), (("--unusable",), 0)):
+        (row,) = json.loads(told(["tape", "prune", "b", *arguments, "--json"], capsys).out)["places"]
+        assert row["dropped"] == dropped
+    assert "cut off" not in told(["tape", "stats", "b"], capsys).out
+
+
 def test_prune_unused_needs_a_bundle(here, capsys):
     recorded(here / "b", ONE)
     assert (
@@ -185,5 +197,5 @@ def test_exporting_what_was_not_recorded_exits_with_4(here, capsys):
 
 def test_hostile_names_on_a_tape_are_shown_as_text(here, capsys):
     asked, reply = old()
-    keep(here, asked.model_copy(update={"model": "m\x1b[2J"}), reply, cassette="x.jsonl")
+    keep(here, replace(asked, model="m\x1b[2J"), reply, cassette="x.jsonl")
     assert "\x1b" not in told(["tape", "stats", "--cassette", "x.jsonl"], capsys).out

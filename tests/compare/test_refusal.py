@@ -82,6 +82,19 @@ def test_departures_of_single_queries_are_variables_with_their_queries():
     assert (found.name, found.before, found.after, found.queries) == ("pipeline.rerank.top_n", 8, 16, ("q1",))
 
 
+def test_a_floor_of_single_queries_is_one_variable_by_its_place():
+    floor = {"value": 0.3, "on": "fused"}
+    moved = {"value": 0.3, "on": "dense"}
+    pairs = [(query(name, config={"pipeline.thresholds": [floor]}), query(name, config=now)) for name, now in (
+        ("q1", {"pipeline.thresholds": [moved]}),
+        ("q2", {}),
+    )]  # fmt: skip
+    (found,) = changed_variables(run(), run(), pairs)
+    assert (found.name, found.before, found.after, found.queries) == (
+        "pipeline.thresholds[0]", floor, moved, ("q1", "q2")
+    )  # fmt: skip
+
+
 def test_a_departure_to_what_the_other_run_has_anyway_is_no_second_variable():
     pairs = [(query("q1", config={"pipeline.rerank.top_n": 16}), query("q1"))]
     found = changed_variables(run(), run(pipeline=changed(rerank={"top_n": 16})), pairs)

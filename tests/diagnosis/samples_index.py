@@ -11,6 +11,13 @@ def _dense(**over: object) -> dict[str, object]:
 
 
 INDEX = {
+    "row_model": Sample(
+        {"chunk": {"embedding_model": "m0"}, "index": _dense(models={"m1": 99, "m0": 1})},
+        {"chunk": {"embedding_model": "org/M1:latest"}},
+        "g was embedded by m0; 99 of 100 rows and the query by m1",
+        "fail embed row_model",
+        "fail retrieve below_k",
+    ),
     "model_mismatch": Sample(
         {"trace": {"embedding_model": "m2"}},
         {"trace": {"embedding_model": "org/M1:latest"}},
@@ -49,6 +56,13 @@ INDEX = {
         {"index": _dense(norm_p5=1.0, norm_p95=1.0)},
         "dense compares by l2, the model expects cosine",
         "fail embed metric_mismatch",
+        "fail retrieve below_k",
+    ),
+    "empty_vector": Sample(
+        {"chunk": {"norm": 0.0}},
+        {"chunk": {"norm": 1.0}},
+        "g has a vector of length 0",
+        "fail embed empty_vector",
         "fail retrieve below_k",
     ),
     "unnormalised": Sample(

@@ -175,7 +175,19 @@ VARIANTS: list[tuple[str, dict[str, Any], str]] = [
         {"trace": {"arm_status": {"dense": {"status": "errored", "error": "wrong dimension 768"}}}},
         "dense failed on dimensions: wrong dimension 768",
     ),
-    ("unnormalised", {"chunk": {"norm": 0.0}}, "g has a vector of length 0"),
+    (
+        "model_mismatch",
+        {"chunk": {"embedding_model": "m0"}, "index": {"arms": {"dense": {"models": {"m1": 50, "m0": 50}}}}},
+        "the query was embedded by m1, g by m0",
+    ),
+    (
+        "empty_vector",
+        {
+            "chunk": {"norm": 0.0, "language": "ja"},
+            "pipeline": {"embedding": {"corpus": {"languages": ["en", "de"]}}},
+        },
+        "g has a vector of length 0; the text is ja, the model is trained for en, de",
+    ),
     (
         "unnormalised",
         {
@@ -278,6 +290,15 @@ def test_another_branch_of_the_check(name: str, has: dict[str, Any], says: str) 
             {"index": {"arms": {"dense": {"metric": "ip"}}}, "pipeline": {"metric": {"expected": "dot"}}},
         ),
         ("model_mismatch", {"trace": {"embedding_model": "ORG/m1:latest"}}),
+        (
+            "model_mismatch",
+            {"chunk": {"embedding_model": "m0"}, "index": {"arms": {"dense": {"models": {"m1": 51, "m0": 49}}}}},
+        ),
+        (
+            "row_model",
+            {"chunk": {"embedding_model": "m0"}, "index": {"arms": {"dense": {"models": {"m1": 50, "m0": 50}}}}},
+        ),
+        ("empty_vector", {"chunk": {"norm": None}}),
         ("constant_scores", {"trace": {"arms": {"dense": [{"id": "d1", "score": 0.5}, {"id": "d2", "score": 0.5}]}}}),
         ("direction_mismatch", {"index": {"arms": {"dense": {"score": {"direction": None}}}}}),
         ("prefix_missing", {"pipeline": {"embedding": {"query": {"prefix": ""}, "corpus": {"prefix": ""}}}}),

@@ -23,7 +23,8 @@ def proposals(parts: Any) -> tuple[Experiment, ...]:
     trace, identities, verdict = trace_of(parts), identities_of(parts), diagnosed(parts)
     pipeline = Pipeline.model_validate(parts.pipeline or {})
     bench = Bench(ChunkTable.of(identities.inventory), RUN, gain="linear", seed=0, resamples=20)
-    bench.add(gather(trace, identities, parts.acl), verdict, pipeline.with_overrides(trace.config), identities)
+    own = pipeline.with_overrides(trace.config)
+    bench.add(gather(trace, identities, parts.acl), verdict, own, identities, parts.acl)
     result = QueryResult(diagnosis=verdict, query_text=trace.query_text, k_final=trace.k_final, metrics={})
     return propose([result], bench, pipeline, recall=RUN["recall@k"])
 

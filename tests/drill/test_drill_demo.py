@@ -51,7 +51,7 @@ _CAUSES = {
     "span_dropped": "span_in_no_chunk",
     "span_dropped_missed": "span_in_no_chunk",
     "span_split": "span_split",
-    "other_model": "model_mismatch",
+    "other_model": "row_model",
     "other_width": "dim_mismatch",
     "vector_unwritten": "vector_missing",
     "other_metric": "metric_mismatch",

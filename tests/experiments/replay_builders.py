@@ -1,5 +1,6 @@
 """A query with two arms by hand, the configuration it ran under, and the chunk table beside it."""
 
+from ragaudit.experiments.levels import Level
 from ragaudit.experiments.replay import ChunkTable, replay
 from ragaudit.model.pipeline import Pipeline
 from ragaudit.model.trace import Gold, Hit, Trace
@@ -17,7 +18,7 @@ def hits(ids):
 
 
 def trace(arms=ARMS, query_id="q1", k=3, gold=("g",), **over):
-    for name in ("fused", "rerank_input", "after_rerank", "after_filter"):
+    for name in ("fused", "rerank_input", "after_rerank", "after_filter", "after_threshold"):
         if over.get(name) is not None:
             over[name] = hits(over[name])
     logged = None if arms is None else {name: hits(ids) for name, ids in arms.items()}
@@ -33,7 +34,11 @@ def table(tokens=None, source=None, text=None):
     return ChunkTable(source or {}, tokens or {}, text or {})
 
 
-def packed(query, chunks=None, **over):
-    """What would be packed under the configuration with these keys changed, as letters; or why nobody knows."""
-    found = replay(query, pipeline(**over), chunks or table())
+def packed(query, chunks=None, level=Level.POOL, was=None, meets=None, **over):
+    """What would be packed under the configuration with these keys changed, as letters; or why nobody knows.
+
+    `was` holds the keys it was logged under, where the reason depends on them; by default the same.
+    """
+    now = pipeline(**over)
+    found = replay(query, now if was is None else pipeline(**was), now, chunks or table(), level, meets or {})
     return "".join(found) if isinstance(found, tuple) else found.reason

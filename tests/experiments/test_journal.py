@@ -251,3 +251,29 @@ def test_a_value_reads_the_same_after_it_was_written(path):
     for made in (plan(path, variable="pipeline.thresholds", after=floors), plan(path, variable="index.x", after=None)):
         Journal.read(path).start(made.id, at=AT)
     assert tried(Journal.read(path)) == {("pipeline.thresholds", str(floors)), ("index.x", "")}
+
+
+def known(path, **fields):
+    return Journal.read(path).about(experiment(**fields))
+
+
+def test_a_change_is_known_by_its_variable_and_value(path):
+    confirmed = plan(path)
+    Journal.read(path).finish(confirmed.id, comparison(to=16), at=AT)
+    finish(path, comparison(leaking=("q1",), to=32), after=32)
+    plan(path, after=64)
+    assert [entry.plan.id for entry in known(path)] == [confirmed.id]
+    assert [[entry.is_refuted for entry in known(path, after=value)] for value in (16, 32, 64, 128)] == [
+        [False],
+        [True],
+        [False],
+        [],
+    ]
+
+
+def test_a_proposal_without_a_value_or_for_any_arm_is_known_by_what_it_means(path):
+    plan(path, variable="pipeline.search.dense.fetch_k", after=50)
+    assert len(known(path, variable="pipeline.search.*.fetch_k", after=None)) == 1
+    assert len(known(path, variable="pipeline.search.*.fetch_k", after=50)) == 1
+    assert known(path, variable="pipeline.search.*.fetch_k", after=80) == ()
+    assert known(path, variable="pipeline.search.bm25.fetch_k", after=None) == ()

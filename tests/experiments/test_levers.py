@@ -24,6 +24,7 @@ from ragaudit.experiments.levers import (
     lever_for,
     step_of,
     takes,
+    where,
 )
 from ragaudit.metrics.registry import REGISTRY
 from ragaudit.model.diagnosis import STAGES, Stage
@@ -219,6 +220,7 @@ def test_every_sentence_that_the_space_renders_passes_the_guard() -> None:
     said = 0
     for known in LEVERS:
         parts = [known.name, known.summary, step_of(known), known.moves, takes(known), *known.watch, *known.frozen]
+        parts.append(where(known))
         how = [*known.how.values(), "; ".join(f"{stack}: {text}" for stack, text in known.how.items())]
         whole = [
             f"{known.name}: pipeline.{known.variable}, {takes(known)}. {known.summary} {cause}: {CAUSES[cause].remedy} "
@@ -249,6 +251,8 @@ def test_the_manual_says_what_the_catalogue_says(known: Lever) -> None:
     assert known.summary in section
     assert f"- Key: `{known.variable}`: {takes(known)}" in section
     assert f"- Answers: {', '.join(f'`{cause}`' for cause in known.causes)}" in section
+    assert (f"- Where: {where(known)}\n" in section) is bool(where(known))
+    assert ("- Where:" in section) is bool(where(known))
     assert f"- Moves: {known.moves}; watch {', '.join(known.watch)}" in section
     assert ("- Needs: `index_write`" in section) is (known.authorisation is not None)
     assert all(f"- {stack}: {text}" in section for stack, text in known.how.items())

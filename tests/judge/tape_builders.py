@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Any
 
-from ragaudit.judge.recording import request_key
 from ragaudit.model.judgement import Failure, JudgeCall, Judgement, JudgeSample, Reply, Request
 
 
@@ -41,11 +40,10 @@ def toy(
         for step in steps or (("first {id}",), ("second {id} {said}",)):
             asked = [requests(text.format(id=sample.query_id, said=said)) for text in step]
             answers = yield asked
-            for request, answer in zip(asked, answers, strict=True):
+            for answer in answers:
                 failed = answer if isinstance(answer, Failure) else None
                 calls.append(
                     JudgeCall(
-                        key=request_key(request),
                         purpose="toy",
                         prompt="toy@1",
                         usd=None if failed else answer.usd,

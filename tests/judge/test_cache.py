@@ -285,7 +285,7 @@ def test_a_row_that_was_moved_to_another_key_is_asked_again(tmp_path: Path) -> N
 
 def test_a_row_with_a_valid_checksum_and_a_wrong_form_is_asked_again(tmp_path: Path) -> None:
     folder = filled(tmp_path / "c")
-    for text in ("[]", "", "{}", json.dumps({"text": 7}), json.dumps({"text": "x", "refused": True})):
+    for text in ("[]", "", "{}", json.dumps({"text": 7}), json.dumps({"text": "x", "refused": 7})):
         line = f"{text}\n{{}}"
         checksum = f"{zlib.crc32(line.encode(), zlib.crc32(KEY.encode())):08x}"
         sql(folder, "UPDATE Cache SET value = ?", checksum + line)

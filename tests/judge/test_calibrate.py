@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from msgspec.structs import replace
 
 from ragaudit.errors import InputError
 from ragaudit.judge.calibrate import compare, described, read_labels
@@ -241,9 +242,7 @@ def test_a_calibration_fits_the_cut_and_corrects_the_mean(tmp_path):
 
 def test_verdicts_and_abstention_have_no_mean_and_what_is_undefined_says_why(tmp_path):
     rows = [verdict("supported"), metric("q1", True, "abstained")]
-    found = calibration_of(
-        tmp_path, rows, [judged(cells=[cell("r1", "c1", p=0.8)]).model_copy(update={"abstained": 1})]
-    )
+    found = calibration_of(tmp_path, rows, [replace(judged(cells=[cell("r1", "c1", p=0.8)]), abstained=True)])
     assert [each.about for each in found.agreements] == ["abstained", "verdict", "p_supported"]
     assert found.means == ()
     assert [each.setting for each in found.cuts] == ["p_supported"]

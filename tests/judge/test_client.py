@@ -2,8 +2,10 @@ import asyncio
 from email.utils import formatdate
 from typing import Any
 
+import msgspec
 import pytest
 from loopback import Asked, Die, Drip, Loopback, Raw, Say, Status, Step
+from msgspec.structs import replace
 from tape_builders import FakeClock, NoJitter, a_request
 
 from ragaudit.errors import JudgeError
@@ -31,7 +33,7 @@ def ask(
     async def all_of_them() -> list[Reply | Failure]:
         asked = requests or (a_request(),)
         try:
-            there = [request.model_copy(update={"api_base": server.url}) for request in asked]
+            there = [replace(request, api_base=server.url) for request in asked]
             return await asyncio.gather(*(client.complete(request) for request in there))
         finally:
             await client.aclose()
@@ -108,9 +110,10 @@ def test_a_refusal_is_marked(step: Say, text: str) -> None:
 
 
 def test_half_a_surrogate_pair_does_not_stop_a_call() -> None:
-    with Loopback() as server:
-        assert isinstance(one(server, a_request("a\ud800b")), Reply)
+    with Loopback(Say("x\udc00y")) as server:
+        reply = one(server, a_request("a\ud800b"))
     assert server.asked[0].text == "a?b"
+    assert isinstance(reply, Reply) and reply.text == "x?y"
 
 
 # --- structured output ----------------------------------------------------------------------------------------
@@ -168,7 +171,7 @@ def test_what_a_call_waits_for_can_be_told() -> None:
     said: list[str] = []
     with Loopback(by_turns(Status(429, headers={"Retry-After": "7"}), Status(503), Say())) as server:
         client = LiteLLMClient(Limits(call_timeout=20), clock=Listening(), random=NoJitter(), env={})  # type: ignore[arg-type]
-        request = a_request().model_copy(update={"api_base": server.url})
+        request = msgspec.structs.replace(a_request(), api_base=server.url)
 
         async def call() -> Reply | Failure:
             try:
@@ -259,15 +262,29 @@ def test_a_call_ends_when_its_time_is_up_however_slowly_bytes_come(step: Step) -
         (Status(404, "no such model"), "bad_request"),
         (Status(400, "wrong"), "bad_request"),
         (Status(422, "wrong"), "bad_request"),
-        (Status(413, "too large"), "bad_request"),
-        (Status(400, "maximum context length is 10 tokens", error_code="context_length_exceeded"), "too_long"),
-        (Status(400, "flagged", error_code="content_policy_violation"), "refused"),
     ],
 )
 def test_what_cannot_pass_is_not_tried_again(step: Step, kind: str) -> None:
     with Loopback(step) as server:
         outcome = one(server)
     assert isinstance(outcome, Failure) and outcome.kind == kind, outcome
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("step", "finish_reason"),
+    [
+        (Status(413, "too large"), "too_long"),
+        (Status(400, "maximum context length is 10 tokens", error_code="context_length_exceeded"), "too_long"),
+        (Status(400, "request (900 tokens) exceeds the available context size (512 tokens)"), "too_long"),
+        (Status(400, "flagged", error_code="content_policy_violation"), "content_filter"),
+    ],
+)
+def test_an_error_that_answers_the_request_is_a_reply(step: Status, finish_reason: str) -> None:
+    with Loopback(step) as server:
+        reply = one(server)
+    assert isinstance(reply, Reply) and reply.finish_reason == finish_reason, reply
+    assert step.message in reply.text and (reply.input_tokens, reply.usd) == (0, 0.0)
     assert len(server.asked) == 1
 
 

@@ -234,7 +234,7 @@ def test_the_settings_become_how_limits_tape_and_client(tmp_path: Path, monkeypa
     with open_tape(settings, "new", tmp_path / "bundle") as tape:
         assert tape.mode is TapeMode.NEW
         tape.record(a_request(), a_reply())
-    assert (tmp_path / ".ragaudit" / "judge" / "cache.db").exists()
+    assert (tmp_path / "bundle" / ".ragaudit" / "judge" / "cache.db").exists()
     assert (tmp_path / "bundle" / "c.jsonl").exists()
 
 

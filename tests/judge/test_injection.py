@@ -18,6 +18,7 @@ from judge_builders import (
     rows_of,
     texts_of,
 )
+from msgspec.structs import replace
 
 from ragaudit.judge.fence import shown
 from ragaudit.model.judgement import ANSWER_COLUMN, Judgement, JudgeSample, JudgeState, Request
@@ -92,7 +93,7 @@ def check_no_advice(judgement: Judgement) -> None:
         "reasons": judgement.reasons,
         "states": judgement.states,
         "cells": [(cell.claim_id, cell.chunk_id, cell.reason) for cell in judgement.cells],
-        "calls": [call.model_copy(update={"raw": None}).model_dump() for call in judgement.calls],
+        "calls": [replace(call, raw=None) for call in judgement.calls],
         "found": [(found.claim_id, found.chunk_id, found.where) for found in judgement.found],
     }
     assert ADVICE.casefold() not in repr(ours).casefold()

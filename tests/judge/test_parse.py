@@ -35,6 +35,8 @@ def read(text: str) -> Any:
         ("{“a”: “b”}", {"a": "b"}),
         ('{"a": "b"} {"a": "b"}', {"a": "b"}),
         ('\ufeff{"a": "日本語"}', {"a": "日本語"}),
+        ('{"a": "\\ud83d\\ude00 \\uD83D\\uDE00"}', {"a": "😀 😀"}),
+        ('{"a": ["\\ud800", "x\\udc00y", "\\ude00\\ud83d"]}', {"a": ["\ufffd", "x\ufffdy", "\ufffd\ufffd"]}),
     ],
 )
 def test_json_is_found_in_what_models_write(text: str, value: Any) -> None:

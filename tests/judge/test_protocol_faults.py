@@ -23,12 +23,14 @@ from judge_builders import (
     texts_of,
 )
 
-from ragaudit.judge.protocol import usable
-from ragaudit.model.judgement import ANSWER_COLUMN, Failure, Judgement, JudgeState, Reply, Verdict
+from ragaudit.model.judgement import ANSWER_COLUMN, TOO_LONG, Failure, Judgement, JudgeState, Reply, Verdict
 
 FACTS = [f"Fact number {place}" for place in range(1, 5)]
 CLAIMS = claims_reply(FACTS)
 WORDS = {"c1": "supported", "c2": "missing", "c3": "missing"}
+
+
+TOO_MUCH = Reply(text="maximum context length is 512 tokens", finish_reason=TOO_LONG)
 
 
 def facts(**given: Any) -> Any:
@@ -211,14 +213,43 @@ def test_one_claim_is_halved_by_its_texts() -> None:
     assert [cell.verdict is Verdict.SUPPORTED for cell in judgement.cells] == [False, True, False, False]
 
 
+def test_a_request_that_is_too_long_is_halved_by_its_texts() -> None:
+    sample = a_sample([PLANS, LIMITS, WEATHER], reference=". ".join(FACTS[:2]), answer=FACTS[0])
+    split = claims_reply(FACTS[:2], FACTS[:1])
+    nothing = rows("r1", "r2", "a1")
+    supported = rows("r1", "r2", "a1", r1=["c1"])
+    judgement, requests = ask_judge(sample, [split, TOO_MUCH, supported, TOO_MUCH, nothing, nothing])
+    assert [sorted(set(texts_of(request)) - {"claims"}) for request in requests[2:]] == [
+        ["c1", "c2"],
+        ["answer", "c3", "reference"],
+        ["c3"],
+        ["answer", "reference"],
+    ]
+    assert (judgement.metrics["context_recall"], judgement.metrics["answer_recall"]) == (1 / 2, 0.0)
+    assert unscored(judgement) == {}
+
+
+def test_one_long_text_is_asked_about_with_half_of_the_claims() -> None:
+    judgement, requests = ask_judge(
+        a_sample([PLANS], reference=". ".join(FACTS), answer=None),
+        [CLAIMS, TOO_MUCH, rows("r1", "r2", r1=["c1"]), rows("r3", "r4")],
+    )
+    assert [list(rows_of(request)) for request in requests[2:]] == [["r1", "r2"], ["r3", "r4"]]
+    assert judgement.metrics["context_recall"] == 1 / 4
+    assert [call.error for call in judgement.calls] == [None, "the request is too long for the model", None, None]
+
+
+@pytest.mark.parametrize("reply", [cut_off(), TOO_MUCH])
 @pytest.mark.parametrize("mode", ["matrix", "per_claim"])
-def test_a_model_that_never_stops_is_given_up_on_after_a_bounded_number_of_calls(mode: str) -> None:
+def test_a_model_that_always_stops_short_is_given_up_on_after_a_bounded_number_of_calls(
+    mode: str, reply: Reply
+) -> None:
     sample = a_sample([f"Text {place}" for place in range(64)], reference=". ".join(FACTS), answer=None)
     judgement, requests = ask_judge(
-        sample, lambda request: CLAIMS if request.prompt == "claims" else cut_off(), how(mode=mode)
+        sample, lambda request: CLAIMS if request.prompt == "claims" else reply, how(mode=mode)
     )
     assert len(requests) <= 1 + 4 * 31
-    assert unscored(judgement) == {f"r{place}": {"the reply was cut off"} for place in range(1, 5)}
+    assert unscored(judgement) == {f"r{place}": {judgement.calls[-1].error} for place in range(1, 5)}
     assert set(judgement.metrics.values()) == {None}
 
 
@@ -233,7 +264,6 @@ def test_a_model_that_never_stops_is_given_up_on_after_a_bounded_number_of_calls
         ),
         (Failure(kind="budget", message="$1.00"), "not asked: the budget was spent", JudgeState.UNMEASURED),
         (Failure(kind="cancelled", message=""), "not asked: the run was stopped", JudgeState.UNMEASURED),
-        (Failure(kind="refused", message="policy"), "refused", JudgeState.JUDGE_FAILED),
         (Reply(text="I cannot", refused=True), "refused", JudgeState.JUDGE_FAILED),
         (Reply(text=CLAIMS, finish_reason="content_filter"), "refused", JudgeState.JUDGE_FAILED),
     ],
@@ -274,14 +304,6 @@ def test_a_text_with_two_words_has_no_verdict() -> None:
     judgement, _ = ask_judge(sample, [claims_reply(FACTS[:1]), said], how(mode="per_claim"))
     assert unscored(judgement) == {"r1": {"given two different verdicts"}}
     assert [cell.verdict for cell in judgement.cells] == [None, Verdict.MISSING, Verdict.MISSING]
-
-
-def test_only_whole_replies_may_be_kept() -> None:
-    assert usable(Reply(text="x", finish_reason="stop"))
-    assert usable(Reply(text="x"))
-    assert not usable(Reply(text="x", finish_reason="length"))
-    assert not usable(Reply(text="x", finish_reason="content_filter"))
-    assert not usable(Reply(text="x", finish_reason="stop", refused=True))
 
 
 NAMES = st.sampled_from(["r1", "r2", "a1", "a9", "c1", "c2", "c9", "answer", "reference", "k1", "", "verdicts", "id"])

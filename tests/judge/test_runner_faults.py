@@ -12,19 +12,22 @@ import pytest
 from judge_builders import LIMITS, PLANS, WEATHER, Oracle
 from judge_builders import a_sample as any_sample
 from loopback import Asked, Die, Drip, Loopback, Raw, Say, Status, Step
+from msgspec.structs import replace
 from tape_builders import FakeClock, NoJitter
 
 from ragaudit.errors import JudgeError
 from ragaudit.judge.client import LiteLLMClient
 from ragaudit.judge.how import HowToJudge
 from ragaudit.judge.limits import Limits
+from ragaudit.judge.price import price_of
 from ragaudit.judge.progress import JudgeProgress
 from ragaudit.judge.prompts import PromptSet
 from ragaudit.judge.runner import run
 from ragaudit.judge.tape import Tape, TapeMode
-from ragaudit.model.judgement import Judgement, JudgeSample, JudgeState, Request
+from ragaudit.model.judgement import JudgeCall, Judgement, JudgeSample, JudgeState, Request
 
 PROMPTS = PromptSet.load(None)
+TOO_LONG = "the request is too long for the model"
 FACT = "Free keys expire after 30 days."
 SAID = "Keys expire after 30 days."
 ORACLE = Oracle([FACT], [SAID], supports={FACT: {PLANS: PLANS, SAID: SAID}, SAID: {PLANS: PLANS, FACT: FACT}})
@@ -68,21 +71,20 @@ def judged(
     script: Callable[[Asked], Step] | Step, tmp_path: Path, samples: list[JudgeSample] | None = None, **limits: Any
 ) -> tuple[list[Judgement], JudgeProgress, Loopback]:
     seen = [JudgeProgress()]
-    with Loopback(script) as server, Tape.open(TapeMode.NEW, cassette=tmp_path / "c.jsonl", cache=None) as tape:
+    samples = samples or [a_sample()]
+    path = tmp_path / "c.jsonl"
+    with Loopback(script) as server, Tape.open(TapeMode.NEW, cassette=path, cache=None) as tape:
         bounds = Limits(**({"call_timeout": 20, "attempts": 2} | limits))
         client = LiteLLMClient(bounds, clock=FakeClock(), random=NoJitter(), env={})  # type: ignore[arg-type]
+        how = HowToJudge(model="openai/m", api_base=server.url)
         done = list(
-            run(
-                samples or [a_sample()],
-                prompts=PROMPTS,
-                how=HowToJudge(model="openai/m", api_base=server.url),
-                tape=tape,
-                client=client,
-                limits=bounds,
-                progress=seen.append,
-            )
+            run(samples, prompts=PROMPTS, how=how, tape=tape, client=client, limits=bounds, progress=seen.append)
         )
     last = seen[-1]
+    if not last.failed:  # whatever was replied, a replay misses nothing and says the same
+        with Tape.open(TapeMode.NONE, cassette=path, cache=None) as tape:
+            again = list(run(samples, prompts=PROMPTS, how=how, tape=tape, client=None))
+        assert [as_replayed(judgement) for judgement in done] == again
     calls = [call for judgement in done for call in judgement.calls]
     # What the runner counted and what the judgements say is the same, whatever happened.
     assert last.requests == len(calls)
@@ -96,10 +98,14 @@ def judged(
     return done, last, server
 
 
+def as_replayed(judgement: Judgement) -> Judgement:
+    return replace(judgement, calls=tuple(replace(call, from_tape=True) for call in judgement.calls))
+
+
 def is_failure(error: str | None) -> bool:
     return (
         error is not None
-        and re.match(r"(not asked|server|connection|timeout|rate_limit|auth|bad_request|too_long)", error) is not None
+        and re.match(r"(not asked|server|connection|timeout|rate_limit|auth|bad_request)", error) is not None
     )
 
 
@@ -202,7 +208,7 @@ def test_prose_in_place_of_json_twice_is_a_failure_with_the_words_kept(tmp_path:
 
 
 @pytest.mark.parametrize("finish_reason", ["length", "content_filter"])
-def test_a_reply_that_was_cut_off_or_filtered_is_no_verdict_and_not_recorded(
+def test_a_reply_that_was_cut_off_or_filtered_is_no_verdict_and_recorded_as_what_it_is(
     tmp_path: Path, finish_reason: str
 ) -> None:
     def script(asked: Asked) -> Step:
@@ -210,24 +216,56 @@ def test_a_reply_that_was_cut_off_or_filtered_is_no_verdict_and_not_recorded(
         assert isinstance(said, Say)
         return said if prompt_of(asked) == "claims" else Say(said.text, finish_reason=finish_reason)
 
-    (judgement,), _, _ = judged(script, tmp_path)
+    (judgement,), last, _ = judged(script, tmp_path)
     assert judgement.states["faithfulness"] is JudgeState.JUDGE_FAILED
     assert all(cell.verdict is None for cell in judgement.cells)
-    assert len(recorded(tmp_path)) == 1
+    assert len(recorded(tmp_path)) == last.replies
 
 
 def test_a_reply_that_was_cut_off_is_asked_for_in_pieces(tmp_path: Path) -> None:
     (judgement,), last, _ = judged(first_matrix(lambda _: Say('{"verd', finish_reason="length")), tmp_path)
     assert judgement.metrics["faithfulness"] == 1.0 and judgement.metrics["context_recall"] == 1.0
     assert last.replies > 3
-    assert len(recorded(tmp_path)) == last.replies - 1
+    assert len(recorded(tmp_path)) == last.replies
 
 
-def test_a_refusal_is_a_failure_and_not_recorded(tmp_path: Path) -> None:
-    (judgement,), _, _ = judged(first_matrix(lambda _: Say("", refusal="I cannot help with that.")), tmp_path)
+@pytest.mark.parametrize(
+    "step",
+    [Say("", refusal="I cannot help with that."), Status(400, "I cannot", error_code="content_policy_violation")],
+)
+def test_a_refusal_is_no_score_and_recorded_as_what_it_is(tmp_path: Path, step: Step) -> None:
+    (judgement,), last, _ = judged(first_matrix(lambda _: step), tmp_path)
     assert judgement.states["faithfulness"] is JudgeState.JUDGE_FAILED
     assert "refused" in judgement.reasons["faithfulness"]
-    assert len(recorded(tmp_path)) == 1
+    assert len(recorded(tmp_path)) == last.replies == 2
+    assert "I cannot" in (judgement.calls[1].raw or "")
+
+
+def test_a_request_that_is_too_long_is_asked_in_pieces_that_fit(tmp_path: Path) -> None:
+    def script(asked: Asked) -> Step:
+        n = len(re.findall(r"^<(?:c\d|answer|reference):", asked.text, re.MULTILINE))
+        if prompt_of(asked) == "matrix" and n > 2:
+            return Status(400, "This model's maximum context length is 512 tokens.")
+        return truthful(asked)
+
+    (judgement,), last, server = judged(script, tmp_path)
+    assert judgement.metrics["faithfulness"] == judgement.metrics["context_recall"] == 1.0
+    assert set(judgement.states.values()) == {JudgeState.SCORED}
+    # Five texts: too long; two and three: too long; one and two.
+    errors = [call.error for call in judgement.calls]
+    assert errors == [None, TOO_LONG, None, TOO_LONG, None, None]
+    assert len(server.asked) == last.replies == len(recorded(tmp_path)) == 6
+
+
+def test_a_text_that_is_too_long_by_itself_is_a_failure_and_no_zero(tmp_path: Path) -> None:
+    def script(asked: Asked) -> Step:
+        return truthful(asked) if prompt_of(asked) == "claims" else Status(413, "payload too large")
+
+    (judgement,), last, server = judged(script, tmp_path)
+    assert {cell.reason for cell in judgement.cells} == {TOO_LONG}
+    assert judgement.states["context_recall"] is JudgeState.JUDGE_FAILED
+    assert judgement.metrics["context_recall"] is None
+    assert len(server.asked) == last.replies < 40
 
 
 def test_verdicts_about_nothing_that_was_asked_are_dropped(tmp_path: Path) -> None:
@@ -299,6 +337,47 @@ def test_a_run_after_a_failed_one_asks_only_for_what_is_missing(tmp_path: Path) 
     # First: four claims calls, of which one came through, and its matrix; then three claims calls. The matrix of all
     # four is the same, since the chunks and claims are: it is on the tape already.
     assert seen == [5, 8]
+
+
+def test_a_spent_budget_loses_nothing_and_invents_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    samples = [a_sample(query_id=f"q{i}", query=f"when? {i}", reference=f"{FACT} {i}.") for i in range(8)]
+    how = HowToJudge(model="openai/gpt-4o-mini")
+    price = price_of(how.model)
+    assert price is not None
+    one_call = 100 * price.input + 20 * price.output
+
+    def go(max_cost: float | None) -> tuple[list[Judgement], JudgeProgress, list[JudgeCall]]:
+        seen: list[JudgeProgress] = []
+        limits = Limits(max_cost=max_cost, concurrency=4)
+        with Tape.open(TapeMode.NEW, cassette=tmp_path / "c.jsonl", cache=None) as tape:
+            client = LiteLLMClient(limits)
+            done = list(
+                run(samples, prompts=PROMPTS, how=how, tape=tape, client=client, limits=limits, progress=seen.append)
+            )
+        calls = [call for judgement in done for call in judgement.calls]
+        assert [judgement.query_id for judgement in done] == [sample.query_id for sample in samples]
+        assert seen[-1].requests == len(calls)
+        assert seen[-1].usd == pytest.approx(sum(call.usd or 0.0 for call in calls if not call.from_tape))
+        return done, seen[-1], calls
+
+    with Loopback(truthful) as server:
+        # The provider's own model, for which a price is known, at the address of the loopback.
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        monkeypatch.setenv("OPENAI_API_KEY", "none")
+        done, last, calls = go(5.5 * one_call)
+        assert len(server.asked) == len(recorded(tmp_path)) == last.replies == 5
+        assert last.usd == pytest.approx(5 * one_call)
+        assert last.failed == {"budget": len(calls) - 5}
+        assert [call.error for call in calls if call.error] == ["not asked: the budget was spent"] * (len(calls) - 5)
+        unscored = [judgement for judgement in done if judgement.metrics["faithfulness"] is None]
+        assert len(unscored) >= 6
+        assert {judgement.states["faithfulness"] for judgement in unscored} == {JudgeState.UNMEASURED}
+        assert {judgement.metrics["faithfulness"] for judgement in done} <= {None, 1.0}
+
+        done, last, _ = go(None)
+    assert all(judgement.metrics["faithfulness"] == 1.0 for judgement in done)
+    assert (last.from_tape, last.replies, last.failed) == (5, 11, {})
+    assert len(server.asked) == len(recorded(tmp_path)) == 16
 
 
 def test_many_queries_with_many_faults_all_come_out(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from ragaudit.errors import TapeMissError
 from ragaudit.judge.cassette import part_of
 from ragaudit.judge.recording import asked
 from ragaudit.judge.tape import Tape, TapeMode, request_key
-from ragaudit.model.judgement import Request
+from ragaudit.model.judgement import JudgeSample, Reply, Request
 
 
 def taped(path: Path, *requests: Request, mode: TapeMode = TapeMode.NEW) -> Path:
@@ -19,7 +19,7 @@ def taped(path: Path, *requests: Request, mode: TapeMode = TapeMode.NEW) -> Path
     return path
 
 
-def miss(path: Path, request: Request, about: str | None = None) -> str:
+def miss(path: Path, request: Request, about: JudgeSample | None = None) -> str:
     with Tape.open(TapeMode.NONE, cassette=path, cache=None) as tape, pytest.raises(TapeMissError) as caught:
         tape.find(request, about=about)
     assert caught.value.exit_code == 4
@@ -144,19 +144,23 @@ def test_all_asks_everything_again_once(tmp_path: Path) -> None:
         a_reply(finish_reason="length"),
         a_reply(finish_reason="max_tokens"),
         a_reply(finish_reason="content_filter"),
+        a_reply(finish_reason="too_long"),
         a_reply(refused=True),
     ],
 )
-def test_a_reply_that_was_cut_off_or_refused_is_never_kept(tmp_path: Path, reply: object) -> None:
-    with Tape.open(TapeMode.NEW, cassette=tmp_path / "c.jsonl", cache=tmp_path / "cache") as tape:
-        assert tape.record(a_request(), reply) is False  # type: ignore[arg-type]
-        assert tape.find(a_request()) is None
-    assert not (tmp_path / "c.jsonl").exists()
+def test_a_reply_that_was_cut_off_or_refused_is_kept_as_what_it_is(tmp_path: Path, reply: Reply) -> None:
+    places = {"cassette": tmp_path / "c.jsonl", "cache": tmp_path / "cache"}
+    with Tape.open(TapeMode.NEW, **places) as tape:
+        tape.record(a_request(), reply)
+        assert tape.find(a_request()) == reply
+    for name, path in places.items():
+        with Tape.open(TapeMode.NONE, **(dict.fromkeys(places) | {name: path})) as tape:
+            assert tape.find(a_request()) == reply
 
 
-def test_a_cassette_that_holds_a_refused_reply_does_not_replay_it(tmp_path: Path) -> None:
+def test_a_cassette_that_holds_a_damaged_reply_does_not_replay_it(tmp_path: Path) -> None:
     path = taped(tmp_path / "c.jsonl", a_request())
-    path.write_text(path.read_text().replace('"finish_reason": "stop"', '"finish_reason": "length"'))
+    path.write_text(path.read_text().replace('"finish_reason": "stop"', '"finish_reason": 7'))
     assert "first difference: none, but its reply cannot be used." in miss(path, a_request())
 
 
@@ -171,7 +175,8 @@ def test_what_the_cache_knows_goes_into_a_cassette_that_is_recorded(tmp_path: Pa
 
 def test_a_tape_without_files_finds_nothing(tmp_path: Path) -> None:
     with Tape.open(TapeMode.NEW, cassette=None, cache=None) as tape:
-        assert tape.find(a_request()) is None and tape.record(a_request(), a_reply())
+        assert tape.find(a_request()) is None
+        tape.record(a_request(), a_reply())
     with Tape.open(TapeMode.NONE, cassette=None, cache=None) as tape, pytest.raises(TapeMissError) as caught:
         tape.find(a_request())
     assert "No cassette or cache is set." in str(caught.value)
@@ -188,7 +193,7 @@ def test_none_with_a_cache_that_does_not_exist_makes_none(tmp_path: Path) -> Non
 
 def test_a_miss_names_cassette_prompt_query_nearest_difference_and_what_to_run(tmp_path: Path) -> None:
     path = taped(tmp_path / "c.jsonl", a_request("Is the sky blue?\nYes or no."), a_request("Nothing alike"))
-    assert miss(path, a_request("Is the sky blue?\nYes or maybe."), about='"q7" "sky"') == (
+    assert miss(path, a_request("Is the sky blue?\nYes or maybe."), JudgeSample(query_id="q7", query="sky")) == (
         f'{path}: no reply for matrix@1 on "q7" "sky". '
         'Nearest: matrix@1; first difference: message 2, line 2 is "Yes or maybe.", recorded "Yes or no.". '
         "Record it: run the same command with --tape new, where the judge model can be reached."

@@ -1,3 +1,5 @@
+from itertools import combinations
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -103,6 +105,35 @@ def test_the_interval_is_the_percentile_bootstrap_of_scipy():
     assert found.high == pytest.approx(expected.confidence_interval.high, abs=0.003)
 
 
+def test_the_interval_is_that_of_scipy_s_paired_bootstrap_of_both_sides():
+    before = np.round(np.cos(np.arange(1, 61) * 0.9) * 0.4 + 0.5, 3)
+    after = before + MANY
+    expected = scipy_stats.bootstrap(
+        (before, after),
+        lambda was, now, axis: (now - was).mean(axis=axis),
+        paired=True,
+        n_resamples=20_000,
+        method="percentile",
+        rng=np.random.default_rng(3),
+    )
+    found = paired(before, after, seed=2)
+    assert found.low == pytest.approx(expected.confidence_interval.low, abs=0.003)
+    assert found.high == pytest.approx(expected.confidence_interval.high, abs=0.003)
+
+
+def test_the_p_of_a_pair_of_runs_is_that_of_scipy_s_permutation_of_both_sides():
+    before, after = np.full(16, 0.5), 0.5 + DIFFERENCES[:16]
+    expected = scipy_stats.permutation_test(
+        (before, after),
+        lambda was, now, axis: (now - was).mean(axis=axis),
+        permutation_type="samples",
+        n_resamples=np.inf,
+        vectorized=True,
+    )
+    found = paired(before, after, seed=0)
+    assert (found.exact, found.p) == (True, pytest.approx(expected.pvalue, abs=1e-12))
+
+
 def test_a_fall_is_a_win_where_lower_is_better():
     found = paired([0.5, 0.5, 0.5], [0.25, 0.25, 0.75], seed=0, lower_is_better=True)
     assert (found.wins, found.losses) == (2, 1)
@@ -159,6 +190,22 @@ def test_quantiles_of_t_are_those_of_scipy_within_one_percent(degrees, share):
 
 def test_holm_by_hand():
     assert holm({"a": 0.01, "b": 0.04, "c": 0.03}) == pytest.approx({"a": 0.03, "c": 0.06, "b": 0.06})
+
+
+def test_holm_is_bonferroni_over_every_hypothesis_that_could_be_true_beside_it():
+    # Holm is the closed test of Bonferroni (Marcus, Peritz and Gabriel 1976): a metric's adjusted p is the largest
+    # Bonferroni p of any set of metrics that holds it.
+    values = {"hit": 0.011, "recall": 0.004, "mrr": 0.03, "ndcg": 0.022, "ap": 0.6}
+    expected = {
+        name: max(
+            min(1.0, len(family) * min(values[each] for each in family))
+            for size in range(1, len(values) + 1)
+            for family in combinations(values, size)
+            if name in family
+        )
+        for name in values
+    }
+    assert holm(values) == pytest.approx(expected)
 
 
 def test_holm_leaves_out_what_has_no_p():

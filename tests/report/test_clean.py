@@ -3,8 +3,9 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
-from ragaudit.report.clean import Markdown, code, for_markdown, for_terminal
+from ragaudit.report.clean import Html, Markdown, code, fenced, for_html, for_markdown, for_terminal
 from ragaudit.report.layout import cells
 
 
@@ -116,3 +117,34 @@ def test_a_table_cell_cannot_be_left(text):
             assert "<" not in shown
         else:
             assert shown.count("`") == 2
+
+
+# --- HTML and code blocks --------------------------------------------------------------------------------------------
+
+
+def test_html_shows_as_written():
+    assert for_html("<script>\"x\" & 'y'</script>\x1b[2J\u202e") == (
+        "&lt;script&gt;&quot;x&quot; &amp; &#x27;y&#x27;&lt;/script&gt;&lt;U+001B&gt;[2J&lt;U+202E&gt;"
+    )
+    assert for_html("one\ntwo\tthree") == "one two three"
+    assert for_html("one\ntwo", lines=True) == "one\ntwo"
+    assert for_html(Html("<b>ours</b>")) == "<b>ours</b>"
+
+
+@given(st.text())
+def test_no_html_holds_markup(text):
+    assert not set(for_html(text, lines=True)) & set("<>\"'\x1b\x00\u202e")
+
+
+@pytest.mark.parametrize("text", ["```\n# out\n```", "````", "~~~\n<script>", "    ```\n", "a ` b", "", "\r```\r"])
+def test_nothing_ends_a_code_block_from_within(text):
+    tokens = MarkdownIt().parse(f"before\n\n{fenced(text)}\n\nafter")
+    paragraph = ["paragraph_open", "inline", "paragraph_close"]
+    assert [token.type for token in tokens] == [*paragraph, "fence", *paragraph]
+
+
+@given(st.text(alphabet="`~\n\r #<a\t"))
+def test_no_text_ends_its_code_block(text):
+    tokens = MarkdownIt().parse(f"{fenced(text)}\nafter")
+    assert [token.type for token in tokens] == ["fence", "paragraph_open", "inline", "paragraph_close"]
+    assert tokens[0].content == for_terminal(text, lines=True) + "\n"

@@ -5,7 +5,7 @@ from ragaudit.model.diagnosis import Diagnosis, Outcome, Severity, Stage
 from ragaudit.model.result import QueryResult
 from ragaudit.model.trace import Trace
 from ragaudit.store import AuditReader, AuditWriter
-from ragaudit.store.filters import Sort, parse_filter
+from ragaudit.store.filters import Sort, exactly, parse_filter
 
 QUERIES = [
     # id, outcome, stage, causes, text
@@ -147,3 +147,31 @@ def test_common_filters_go_through_an_index(reader, wanted):
     sql = f"SELECT count(*) FROM queries q WHERE {condition}"
     steps = [step for *_, step in reader._connection.execute(f"EXPLAIN QUERY PLAN {sql}", values)]
     assert not [step for step in steps if step.startswith("SCAN")]
+
+
+# --- results ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 200])
+@pytest.mark.parametrize("wanted", ["", "stage:rerank", "is:passing", "is:marked", "cause:no_such_cause"])
+def test_results_match_as_rows_do_and_stand_in_their_order(reader, monkeypatch, wanted, at_once):
+    monkeypatch.setattr("ragaudit.store.reader.RESULTS_AT_ONCE", at_once)
+    marks = {"q2", "q6"}
+    found = [result.diagnosis.query_id for result in reader.iter_results(parse_filter(wanted), marks=marks)]
+    assert found == ids(reader.page(parse_filter(wanted), marks=marks))
+
+
+def test_results_without_those_that_passed(reader):
+    found = [result.diagnosis.query_id for result in reader.iter_results(passed=False)]
+    assert found == ["q6", "q1", "q3", "q4", "q5"]
+    assert [r.diagnosis.query_id for r in reader.iter_results(parse_filter("is:passing"), passed=False)] == []
+
+
+def test_one_query_can_be_a_filter(reader):
+    assert ids(reader.page(exactly("q4"))) == ["q4"]
+    assert ids(reader.page(exactly("q%"))) == []
+
+
+def test_texts_of_a_few_queries_by_id(reader):
+    assert reader.query_texts(["q4", "nope", "q1"]) == {"q4": "sso", "q1": "refund window"}
+    assert reader.query_texts([]) == {}

@@ -63,6 +63,38 @@ def test_an_emptied_review_is_no_review(path):
         assert reviews.of("q1") is None and list(reviews.every()) == []
 
 
+def test_a_note_on_a_later_audit_does_not_renew_the_verdict(path):
+    with opened(path) as reviews:
+        reviews.apply(["q1"], AGREE)
+    write(path, stage=Stage.FUSE)
+    with opened(path) as reviews:
+        reviews.apply(["q1"], Patch(note="seen again"))
+        review = reviews.of("q1")
+        assert (review.about_stage, review.note, review.verdict) == (Stage.RERANK, "seen again", ReviewVerdict.AGREE)
+        reviews.apply(["q1"], AGREE)
+        assert reviews.of("q1").about_stage is Stage.FUSE
+
+
+def test_every_review_comes_with_what_the_diagnosis_says_now(path):
+    with opened(path) as reviews:
+        reviews.apply(["q3", "q1", "q2"], AGREE)
+    write(path, stage=Stage.FUSE, ids=("q1", "q3"))
+    with opened(path) as reviews:
+        found = [(review.query_id, outcome, stage) for review, outcome, stage in reviews.every()]
+    assert found == [("q1", Outcome.FAIL, Stage.FUSE), ("q3", Outcome.FAIL, Stage.FUSE)]
+
+
+def test_reviews_can_be_read_where_they_cannot_be_written(path):
+    with opened(path) as reviews:
+        reviews.apply(["q1"], AGREE)
+    before = path.read_bytes()
+    with Reviews.open(path, writable=False) as reviews:
+        assert reviews.of("q1").verdict is ReviewVerdict.AGREE
+        with pytest.raises(AuditFileError, match="cannot be opened"):
+            reviews.apply(["q1"], Patch(note="no"))
+    assert path.read_bytes() == before
+
+
 def test_undo_takes_back_one_action_over_all_of_its_queries(path):
     with opened(path) as reviews:
         reviews.apply(["q1"], Patch(note="kept"))

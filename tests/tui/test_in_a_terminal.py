@@ -97,3 +97,17 @@ def test_ctrl_c_loses_nothing_and_the_next_start_goes_on_where_it_was_left(demo,
     terminal.wait_for("q-056 [2 of 55]")
     terminal.type("q")
     terminal.wait_for("exit=0")
+
+
+def test_the_demo_opens_the_app_and_e_writes_a_file(tmp_path, terminal):
+    run = f"PYTHONPATH={ROOT} {sys.executable} -m ragaudit.cli.main"
+    terminal.type(f"cd {tmp_path} && {run} demo; echo exit=$?", "Enter")
+    terminal.wait_for("q-013 [1 of 55]")
+    terminal.type("e")
+    terminal.wait_for("(x) markdown")
+    terminal.type("Enter")
+    terminal.wait_for("wrote q-013.md: 1 query as markdown")
+    terminal.type("q")
+    left = terminal.wait_for("exit=0")
+    assert "ragaudit review " in left, "it says where the audit is"
+    assert (tmp_path / "q-013.md").read_text().startswith("# Diagnosis: demo\n")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import textual
 
+from tests.tui.compare_audits import drive_both, pair
 from tests.tui.conftest import NARROW, WIDE, drive
 
 FOLDER = Path(__file__).parent / "snapshots"
@@ -30,6 +31,7 @@ SCREENS = {
     "review-leak": ("funnel", ()),
     "review-zoom": ("hits", ("z",)),
     "overview": (None, ("o",)),
+    "experiments": (None, ("x",)),
     "note": (None, ("a",)),
     "filter": (None, ("f",)),
     "find": (None, ("slash",)),
@@ -37,7 +39,10 @@ SCREENS = {
 }
 
 
-def picture(path, size, pane, keys):
+COMPARED = ("changes", "b", "verdict")
+
+
+def picture(path, size, pane, keys, against=None):
     """The screen as SVG after these keys."""
     made = []
 
@@ -53,9 +58,13 @@ def picture(path, size, pane, keys):
         await pilot.pause(0.05)
         made.append(app.export_screenshot())
 
-    drive(path, size, steps, filter_text="is:failing")
+    if against is not None:
+        drive_both(path, against, size, steps)
+    else:
+        drive(path, size, steps, filter_text="is:failing")
     # Rich names styles after a checksum of the picture; it says nothing and moves every line of a diff.
-    return re.sub(r"terminal-\d+", "terminal", made[0])
+    plain = re.sub(r"terminal-\d+", "terminal", made[0])
+    return re.sub(r"@font-face \{.*?\}", "", plain, flags=re.DOTALL)  # fonts on a server
 
 
 @pytest.mark.parametrize("size", [NARROW, WIDE], ids=["80x24", "120x36"])
@@ -63,6 +72,13 @@ def picture(path, size, pane, keys):
 def test_a_screen_looks_as_it_did(demo, name, size):
     pane, keys = SCREENS[name]
     compare(f"{name}-{size[0]}x{size[1]}.svg", picture(demo, size, pane, keys))
+
+
+@pytest.mark.parametrize("size", [NARROW, WIDE], ids=["80x24", "120x36"])
+@pytest.mark.parametrize("name", COMPARED)
+def test_two_audits_look_as_they_did(tmp_path, name, size):
+    a, b = pair(tmp_path)
+    compare(f"compare-{name}-{size[0]}x{size[1]}.svg", picture(b, size, name, (), a))
 
 
 def test_without_colour_marks_and_weight_still_tell_states_apart(demo, monkeypatch):

@@ -138,8 +138,8 @@ def test_the_standing_is_one_line_and_the_diagnosis_what_stands_behind_it(sessio
     session.reviews.apply(["q1"], Patch(verdict=ReviewVerdict.DISAGREE, stage=Stage.NONE, tags=("x",), note="no"))
     assert as_text(diagnosis_lines(session.view_of("q1"), CAUSES, 78)).splitlines()[-4:] == [
         "yours: 1 [ ] agree 2 [x] disagree 3 [ ] gold wrong 4 [ ] unsure",
-        "  stage none: nothing was lost",
-        "  tags x",
+        "  stage: none, nothing was lost",
+        "  tags: x",
         "  note: no",
     ]
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from ragaudit.cli.bundle_options import PATH, quiet_option
+from ragaudit.cli.options import PATH, quiet_option
 from ragaudit.cli.streams import Streams
 from ragaudit.compare.baselines import (
     FOLDER,

@@ -5,7 +5,8 @@ from pathlib import Path
 import click
 
 from ragaudit.audit.run import check
-from ragaudit.cli.bundle_options import bundle_options, find, opened, quiet_option
+from ragaudit.cli.bundle_options import bundle_options, find, opened
+from ragaudit.cli.options import quiet_option
 from ragaudit.cli.streams import ExitCode, Streams
 from ragaudit.model.result import Level
 from ragaudit.report.findings_text import by_weight, findings_text

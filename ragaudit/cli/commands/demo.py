@@ -7,9 +7,11 @@ from pathlib import Path
 import click
 
 import ragaudit
-from ragaudit.cli.bundle_options import opened, quiet_option
+from ragaudit.cli.bundle_options import opened
 from ragaudit.cli.commands.audit import audited, show
 from ragaudit.cli.commands.report import written
+from ragaudit.cli.commands.review import at_a_terminal, run_app, source_of
+from ragaudit.cli.options import quiet_option
 from ragaudit.cli.streams import Streams
 from ragaudit.diagnosis.registry import CAUSES, STAGE_NOTES
 from ragaudit.errors import InputError
@@ -21,11 +23,16 @@ from ragaudit.store import AuditReader
 
 @click.command("demo")
 @click.option("--report", "as_report", is_flag=True, help="The written report instead of the summary.")
+@click.option("--no-review", is_flag=True, help="The summary, not the app, on a terminal too.")
 @click.option("--json", "as_json", is_flag=True, help="The audit as JSON instead of the summary.")
 @quiet_option
-@click.pass_obj
-def command(streams: Streams, as_report: bool, as_json: bool) -> None:
-    """Audit the bundled example and show one worked diagnosis. Needs no network and no key."""
+@click.pass_context
+def command(ctx: click.Context, as_report: bool, no_review: bool, as_json: bool) -> None:
+    """Audit the bundled example and show one worked diagnosis. Needs no network and no key.
+
+    On a terminal the app opens on its failing queries; elsewhere the summary is printed.
+    """
+    streams: Streams = ctx.obj
     folder = example_folder()
     out = Path(tempfile.mkdtemp(prefix="ragaudit-demo-")) / "demo.audit"
     summary = audited(streams, opened(locate(folder), {}), out, None)
@@ -37,11 +44,16 @@ def command(streams: Streams, as_report: bool, as_json: bool) -> None:
             streams.data(written(reader))
             return
         example = worked_example(summary, reader.iter_results(passed=False))
+    query_id = example.diagnosis.query_id if example is not None else "QUERY_ID"
+    if not no_review and at_a_terminal():
+        code = run_app(out, lambda: source_of(streams, out, folder, None))
+        streams.say(_next(out, folder, query_id))
+        ctx.exit(code)
     show(streams, out, summary, as_json=False, shown=None)
     if example is not None:
         streams.data("\n")
         streams.text(f"-- One diagnosis, worked {'-' * 55}\n\n{diagnosis_text(example, CAUSES, STAGE_NOTES)}")
-    streams.say(_next(out, folder, example.diagnosis.query_id if example is not None else "QUERY_ID"))
+    streams.say(_next(out, folder, query_id))
 
 
 def example_folder() -> Path:
@@ -61,6 +73,7 @@ def example_folder() -> Path:
 def _next(out: Path, folder: Path, query_id: str) -> str:
     return f"""
 Next:
+  ragaudit review {out}
   ragaudit show {out} {query_id} --with-text
   ragaudit report {out} -o report.md
   ragaudit check {folder}

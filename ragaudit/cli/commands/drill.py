@@ -4,8 +4,9 @@ from pathlib import Path
 
 import click
 
-from ragaudit.cli.bundle_options import bundle_options, find, opened, quiet_option
+from ragaudit.cli.bundle_options import bundle_options, find, opened
 from ragaudit.cli.drill_text import drill_text, list_text
+from ragaudit.cli.options import quiet_option
 from ragaudit.cli.streams import ExitCode, Streams
 from ragaudit.drill.registry import FAULTS
 from ragaudit.drill.run import run

@@ -1,24 +1,21 @@
 """`ragaudit experiment`: the journal of what was tried, what was expected and what came out."""
 
 import json
-from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import click
 
-from ragaudit.cli.bundle_options import PATH, quiet_option
+from ragaudit.cli.options import PATH, quiet_option
 from ragaudit.cli.streams import Streams
 from ragaudit.compare.baselines import load_side
 from ragaudit.compare.pairing import compare
-from ragaudit.compare.variables import THRESHOLDS, flat
 from ragaudit.errors import ConfigError, InputError
 from ragaudit.experiments.events import Entry, Planned
 from ragaudit.experiments.journal import DEFAULT, Journal
 from ragaudit.experiments.levers import admits, lever
-from ragaudit.model.comparison import means
-from ragaudit.model.experiment import Basis, Experiment, Lever
+from ragaudit.experiments.planning import planned_change
 from ragaudit.report.compare_text import compare_text
 from ragaudit.report.journal_text import entry_lines, journal_text
 from ragaudit.store import AuditReader
@@ -66,8 +63,8 @@ def plan(
     with AuditReader.open(audit) as reader:
         summary = reader.summary()
     run = summary.run
-    experiment = _proposed(summary.experiments, known, variable, to, value) or _unpredicted(
-        known, _concrete(known, variable, run.pipeline), run.pipeline, value
+    experiment = planned_change(
+        known, summary.experiments, run.pipeline, variable=variable, to=None if to is None else (value,)
     )
     for entry in kept.entries:
         if (entry.plan.variable, entry.plan.after) == (experiment.variable, experiment.after):
@@ -149,71 +146,6 @@ def list_command(streams: Streams, journal: Path, as_json: bool) -> None:
         streams.json({"schema": "ragaudit.journal/1", "experiments": [_row(entry) for entry in kept.entries]})
     else:
         streams.text(journal_text(kept))
-
-
-def _concrete(known: Lever, given: str | None, pipeline: Mapping[str, Any]) -> str:
-    """The lever's variable with its arm or floor filled in, where the configuration has just one."""
-    if given is not None:
-        if not means(known.variable, given):
-            raise ConfigError(f"--variable {given}: lever {known.name} changes {known.variable}. Name one of those.")
-        return f"pipeline.{given.removeprefix('pipeline.')}"
-    if "*" not in known.variable or known.variable.startswith("embedding."):
-        return f"pipeline.{known.variable}"  # both sides of an embedding change together
-    table, _, key = known.variable.partition(".*.")
-    held = pipeline.get(table) or {}
-    places = range(len(held)) if isinstance(held, list) else held
-    names = [f"{table}.{place}.{key}" for place in places]
-    if len(names) != 1:
-        which = f"one of {', '.join(names)}" if names else f"which ({known.variable}): [pipeline] does not say"
-        raise ConfigError(f"lever {known.name}: fits {len(names) or 'no'} keys. Pass --variable with {which}.")
-    return f"pipeline.{names[0]}"
-
-
-def _proposed(
-    experiments: Sequence[Experiment], known: Lever, variable: str | None, to: str | None, value: Any
-) -> Experiment | None:
-    """The audit's own proposal of this change, with its prediction; None when it proposed another value, or none.
-
-    A proposal for any arm or floor is none for the one that is meant.
-    """
-    return next(
-        (
-            each
-            for each in experiments
-            if each.lever == known.name
-            and ("*" not in each.variable or each.variable.startswith("pipeline.embedding."))
-            and (variable is None or each.variable == f"pipeline.{variable.removeprefix('pipeline.')}")
-            and (to is None or (each.basis is Basis.REPLAYED and each.after == value))
-        ),
-        None,
-    )
-
-
-def _unpredicted(known: Lever, variable: str, pipeline: Mapping[str, Any], value: Any) -> Experiment:
-    """The change as it is planned. How much it moves is not known before a run."""
-    return Experiment.model_validate(
-        {
-            "lever": known.name,
-            "variable": variable,
-            "from": _held(variable, pipeline),
-            "to": value,
-            "why": known.summary,
-            "stage": known.stages[0],
-            "basis": Basis.NEEDS_A_RUN,
-            "frozen": known.frozen,
-            "watch": known.watch,
-            "authorisation": known.authorisation,
-        }
-    )
-
-
-def _held(variable: str, pipeline: Mapping[str, Any]) -> Any:
-    """The value that the configuration has now; None when nothing was said."""
-    said = flat(pipeline)
-    floors = said.pop(THRESHOLDS, ())
-    for number, floor in enumerate(floors):
-        said |= flat(floor, f"{THRESHOLDS}.{number}")
-    return next((value for name, value in said.items() if means(variable, name)), None)
 
 
 def _base(planned: Planned, given: str | None) -> str:

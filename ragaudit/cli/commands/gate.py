@@ -5,7 +5,8 @@ from pathlib import Path
 
 import click
 
-from ragaudit.cli.bundle_options import PATH, quiet_option
+from ragaudit.cli.gates_file import CONFIG, gates_file
+from ragaudit.cli.options import PATH, quiet_option
 from ragaudit.cli.streams import ExitCode, Streams
 from ragaudit.compare.baselines import FOLDER, load_side, name_from
 from ragaudit.compare.gates import rules
@@ -14,8 +15,6 @@ from ragaudit.config import load_settings
 from ragaudit.errors import ConfigError
 from ragaudit.model.comparison import GATE_SCHEMA, Baseline
 from ragaudit.report.gate_text import SHOWN, gate_text, measured_text
-
-CONFIG = "ragaudit.toml"
 
 
 @click.command("gate")
@@ -43,7 +42,7 @@ def command(
     Without [gates] it stops and says how to choose them from a baseline; it invents none.
     """
     streams: Streams = ctx.obj
-    path = _config(audit, config)
+    path = gates_file(audit, config)
     gates = load_settings(path, env=os.environ, flags={}).gates if path is not None else None
     place = path.name if path is not None else CONFIG
     asked = rules(gates or {}, place)
@@ -65,13 +64,6 @@ def command(
         streams.text(gate_text(report, shown=max_rows))
     if report.fired:
         ctx.exit(ExitCode.FIRED)
-
-
-def _config(audit: Path, given: Path | None) -> Path | None:
-    """The settings file: the one named, else the one here, else the one beside the audit file."""
-    if given is not None:
-        return given
-    return next((path for path in (Path(CONFIG), audit.parent / CONFIG) if path.is_file()), None)
 
 
 def _without_gates(audit: Path, place: str, measured: Baseline) -> str:

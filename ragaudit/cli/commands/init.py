@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from ragaudit.cli.bundle_options import PATH, quiet_option
+from ragaudit.cli.options import PATH, quiet_option
 from ragaudit.cli.streams import Streams
 from ragaudit.config import starter_toml
 from ragaudit.errors import ConfigError

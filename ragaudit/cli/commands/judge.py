@@ -3,27 +3,28 @@
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from ragaudit.audit.judging import samples
-from ragaudit.cli.bundle_options import PATH, bundle_options, find, opened, quiet_option
+from ragaudit.cli.bundle_options import bundle_options, find, limit_options, opened
 from ragaudit.cli.judging import NO_MODEL, judge_of, judged_into
+from ragaudit.cli.options import PATH, quiet_option
 from ragaudit.cli.streams import ExitCode, Streams
-from ragaudit.cli.tape_paths import tape_paths
+from ragaudit.cli.tape_paths import folder_of, tape_paths
 from ragaudit.config import JudgeSettings, QuadrantSettings, Settings, load_settings
 from ragaudit.errors import ConfigError, InputError
-from ragaudit.judge.agree import Modes, against_gold, between_modes, replicated_verdicts
+from ragaudit.judge.agree import against_gold, between_modes, replicated_verdicts
 from ragaudit.judge.calibrate import compare, described, read_labels
 from ragaudit.judge.how import HowToJudge
 from ragaudit.judge.plan import nothing_recorded, recorded
 from ragaudit.judge.plan import plan as worked_out
-from ragaudit.judge.prompts import PromptSet
 from ragaudit.judge.runner import run as run_judge
 from ragaudit.judge.score import NOT_ASKED
-from ragaudit.judge.settings import how_to_judge
+from ragaudit.judge.settings import how_to_judge, prompts_of
 from ragaudit.judge.tape import TapeMode
 from ragaudit.metrics.agreement import flip_rate
 from ragaudit.metrics.calibration import agreement, calibrated
@@ -83,11 +84,11 @@ def plan(
     """Say what judging BUNDLE would take, and send nothing: calls, tokens, price, and what is on tape already."""
     run = opened(find(bundle, files), {"judge": judge})
     settings = _settings(run.settings)
-    lookup = nothing_recorded if tape == TapeMode.ALL else recorded(*tape_paths(settings, run.paths))
+    lookup = nothing_recorded if tape == TapeMode.ALL else recorded(*tape_paths(settings, folder_of(run.paths)))
     with streams.progress("samples", limit) as progress:
         found = worked_out(
             _counted(samples(run, limit=limit), progress),
-            prompts=PromptSet.load(Path(settings.prompts) if settings.prompts else None),
+            prompts=prompts_of(settings, folder_of(run.paths)),
             how=how_to_judge(settings),
             lookup=lookup,
         )
@@ -102,6 +103,7 @@ def plan(
 @model_option
 @tape_option
 @limit_option
+@limit_options
 @click.option("-o", "--output", type=PATH, metavar="FILE", help="The audit file; default: <bundle>.audit here.")
 @click.option("--bundle", "of_audit", type=PATH, metavar="DIR", help="With an audit: the bundle that was audited.")
 @click.option("--filter", "filter_text", metavar="EXPR", help="With an audit: only these, as stage:rerank is:unjudged.")
@@ -115,6 +117,9 @@ def run(
     judge: str | None,
     tape: str,
     limit: int | None,
+    max_cost: float | None,
+    rpm: float | None,
+    tpm: float | None,
     output: Path | None,
     of_audit: Path | None,
     filter_text: str | None,
@@ -140,10 +145,11 @@ def run(
         raise ConfigError(
             "judge.model: no model is set. Name it in the [judge] table of ragaudit.toml, or with --judge."
         )
-    given = {"judge": model, "tape": tape, "limit": limit, "output": output, "as_json": as_json}
     from ragaudit.cli.commands.audit import command as audit  # only this subcommand audits
 
-    ctx.invoke(audit, bundle=bundle, **given, **files)
+    bounds = {"max_cost": max_cost, "rpm": rpm, "tpm": tpm}
+    given = {"judge": model, "tape": tape, "limit": limit, "output": output, "as_json": as_json}
+    ctx.invoke(audit, bundle=bundle, **bounds, **given, **files)
 
 
 @command.command("agree")
@@ -186,17 +192,14 @@ def agree(
             found = against_gold(_rows(reader))
         else:
             wanted = {judgement.query_id for judgement in reader.iter_judgements()}
-    if replicates is not None:
-        _replicated(streams, summary, replicates, wanted, judge, tape, limit, times, as_json)
-        return
-    if modes is not None:
-        both, unasked = _in_both_modes(streams, modes, wanted, judge, tape, limit)
-        figures = _agreements(both.compared, {}, summary)
-        if as_json:
-            streams.json(_document(summary, "matrix mode", both.queries, figures, both.differing))
+    if (folder := modes or replicates) is not None:
+        ways = _both_modes if modes is not None else partial(_replicates, times=times)
+        said = _judged_in(streams, folder, wanted, judge, tape, limit, ways)
+        if modes is not None:
+            _show_modes(streams, summary, said, as_json)
         else:
-            streams.text(modes_text(both, figures))
-        if unasked:
+            _show_replicates(streams, summary, said, as_json)
+        if unasked := _unasked(said):
             streams.complain(f"judge: the budget did not reach {queries(unasked)}. Raise max_cost or overall_timeout.")
             ctx.exit(ExitCode.JUDGE)
         return
@@ -316,48 +319,47 @@ def _document(
     }
 
 
-def _replicated(
-    streams: Streams,
-    summary: Summary,
-    folder: Path,
-    wanted: Collection[str],
-    model: str | None,
-    mode: str,
-    limit: int | None,
-    times: int,
-    as_json: bool,
-) -> None:
-    """Print how often a verdict differs between replicates."""
+def _replicates(how: HowToJudge, times: int) -> list[tuple[str, HowToJudge]]:
+    """The same, each with a seed of its own."""
+    first = how.parameters.get("seed", 1)
+    start = first if isinstance(first, int) else 1
+    seeds = range(start, start + times)
+    return [(f"seed {n}", how.model_copy(update={"parameters": {**how.parameters, "seed": n}})) for n in seeds]
 
-    def ways(how: HowToJudge) -> list[tuple[str, HowToJudge]]:
-        first = how.parameters.get("seed", 1)
-        start = first if isinstance(first, int) else 1
-        seeds = range(start, start + times)
-        return [(f"seed {n}", how.model_copy(update={"parameters": {**how.parameters, "seed": n}})) for n in seeds]
 
-    said = _judged_in(streams, folder, wanted, model, mode, limit, ways)
+def _both_modes(how: HowToJudge) -> list[tuple[str, HowToJudge]]:
+    return [(mode.replace("_", " "), how.model_copy(update={"mode": mode})) for mode in ("matrix", "per_claim")]
+
+
+def _show_replicates(streams: Streams, summary: Summary, said: list[list[Judgement]], as_json: bool) -> None:
+    """How often a verdict differs between replicates."""
     found = flip_rate(replicated_verdicts(said), seed=summary.run.seed, resamples=summary.run.resamples)
     if as_json:
-        streams.json({"schema": "ragaudit.replicates/1", "times": times, "flip_rate": found.model_dump(mode="json")})
+        rate = found.model_dump(mode="json")
+        streams.json({"schema": "ragaudit.replicates/1", "times": len(said), "flip_rate": rate})
     else:
-        streams.text(replicates_text(found, times))
+        streams.text(replicates_text(found, len(said)))
 
 
-def _in_both_modes(
-    streams: Streams, folder: Path, wanted: Collection[str], model: str | None, mode: str, limit: int | None
-) -> tuple[Modes, int]:
-    """Judge the samples twice; how many queries were not asked about to the end."""
+def _show_modes(streams: Streams, summary: Summary, said: list[list[Judgement]], as_json: bool) -> None:
+    """How far the two modes agree, and where they differ."""
+    both = between_modes(zip(*said, strict=True))
+    figures = _agreements(both.compared, {}, summary)
+    if as_json:
+        streams.json(_document(summary, "matrix mode", both.queries, figures, both.differing))
+    else:
+        streams.text(modes_text(both, figures))
 
-    def ways(how: HowToJudge) -> list[tuple[str, HowToJudge]]:
-        return [(each.replace("_", " "), how.model_copy(update={"mode": each})) for each in ("matrix", "per_claim")]
 
-    said = _judged_in(streams, folder, wanted, model, mode, limit, ways)
-    unasked = {
+def _unasked(said: list[list[Judgement]]) -> int:
+    """How many queries were not asked about to the end."""
+    unsent = (
         judgement.query_id
-        for judgement in said[0] + said[1]
+        for one_way in said
+        for judgement in one_way
         if any((call.error or "").startswith(NOT_ASKED) for call in judgement.calls)
-    }
-    return between_modes(zip(*said, strict=True)), len(unasked)
+    )
+    return len(set(unsent))
 
 
 def _judged_in(
@@ -384,6 +386,7 @@ def _judged_in(
                 tape=who.tape,
                 client=who.client,
                 limits=who.limits,
+                so_far=who.so_far,
             )
             with streams.progress(f"queries judged ({name})", limit) as progress:
                 said.append(list(_counted(judged, progress)))

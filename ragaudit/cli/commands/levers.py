@@ -3,7 +3,7 @@
 import click
 
 from ragaudit.cli.streams import Streams
-from ragaudit.experiments.levers import LEVERS, STEPS, is_retrieval, step_of, takes
+from ragaudit.experiments.levers import LEVERS, STEPS, is_retrieval, step_of, takes, where
 from ragaudit.model.diagnosis import STAGES
 from ragaudit.model.experiment import Lever
 from ragaudit.report.layout import heading, wrap
@@ -44,6 +44,8 @@ def _lines(lever: Lever) -> list[str]:
     lines += wrap(lever.summary, first="      ", rest="      ")
     lines += wrap(takes(lever), first="      takes    ", rest=_INDENT)
     lines += wrap(", ".join(lever.causes), first="      answers  ", rest=_INDENT)
+    if where(lever):
+        lines += wrap(where(lever), first="      where    ", rest=_INDENT)
     lines += wrap(f"{lever.moves}; watch {', '.join(lever.watch)}", first="      moves    ", rest=_INDENT)
     if lever.authorisation:
         lines += wrap(lever.authorisation, first="      needs    ", rest=_INDENT)

@@ -1,6 +1,5 @@
 """`ragaudit report`: the written report of an audit."""
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,14 +7,14 @@ from typing import TextIO
 
 import click
 
-from ragaudit.cli.bundle_options import PATH, quiet_option
+from ragaudit.cli.options import PATH, quiet_option
 from ragaudit.cli.streams import Streams
 from ragaudit.diagnosis import causes as registered  # noqa: F401 - importing it registers every cause
 from ragaudit.diagnosis.registry import CAUSES, STAGE_NOTES
-from ragaudit.errors import ConfigError
 from ragaudit.report import as_json
 from ragaudit.report.markdown import MAX_ROWS, markdown
 from ragaudit.store import AuditReader
+from ragaudit.store.whole_file import whole_file
 
 PLANNED = ("html", "junit", "github")
 
@@ -77,12 +76,5 @@ def _destination(path: Path | None, streams: Streams) -> Iterator[TextIO]:
     if path is None:
         yield streams.out
         return
-    unfinished = path.with_name(f".{path.name}.partial")
-    try:
-        with unfinished.open("w", encoding="utf-8") as file:
-            yield file
-        os.replace(unfinished, path)
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be written ({error.strerror}). Choose another place with -o.") from error
-    finally:
-        unfinished.unlink(missing_ok=True)
+    with whole_file(path, replace=True) as file:
+        yield file

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from ragaudit.cli.bundle_options import PATH
+from ragaudit.cli.options import PATH
 from ragaudit.cli.streams import Streams
 from ragaudit.diagnosis import causes as registered  # noqa: F401 - importing it registers every cause
 from ragaudit.diagnosis.registry import CAUSES, STAGE_NOTES
@@ -20,7 +20,7 @@ from ragaudit.store.texts import ReadableTexts
 @click.argument("audit", type=PATH)
 @click.argument("query_id")
 @click.option("--with-text", is_flag=True, help="The query's text and the chunk texts that its user may read.")
-@click.option("--json", "as_json", is_flag=True, help="The query's row of the JSON report.")
+@click.option("--json", "as_json", is_flag=True, help="The query's row of the JSON report, and its experiments.")
 @click.pass_obj
 def command(streams: Streams, audit: Path, query_id: str, with_text: bool, as_json: bool) -> None:
     """One query: where each gold id stood, which stage lost it, the proof, and what to change."""
@@ -28,11 +28,14 @@ def command(streams: Streams, audit: Path, query_id: str, with_text: bool, as_js
         result = reader.query(query_id)
         if result is None:
             raise ConfigError(_not_there(reader, query_id))
+        summary = reader.summary()
+        mine = tuple(each for each in summary.experiments if query_id in each.queries)
         if as_json:
-            streams.json(query_row(result, with_text=with_text))
+            row = query_row(result, with_text=with_text)
+            streams.json(row | {"experiments": [each.model_dump(mode="json", by_alias=True) for each in mine]})
             return
-        texts = ReadableTexts(reader, reader.summary().run, result).text if with_text else None
-        streams.text(diagnosis_text(result, CAUSES, STAGE_NOTES, texts=texts))
+        texts = ReadableTexts(reader, summary.run, result).text if with_text else None
+        streams.text(diagnosis_text(result, CAUSES, STAGE_NOTES, texts=texts, experiments=mine))
 
 
 def _not_there(reader: AuditReader, query_id: str) -> str:

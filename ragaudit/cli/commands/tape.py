@@ -8,14 +8,14 @@ from typing import Any, TypeVar
 import click
 
 from ragaudit.audit.judging import samples
-from ragaudit.cli.bundle_options import PATH, find, opened, quiet_option
+from ragaudit.cli.bundle_options import find, opened
+from ragaudit.cli.options import PATH, quiet_option
 from ragaudit.cli.streams import ExitCode, Streams
-from ragaudit.cli.tape_paths import under
+from ragaudit.cli.tape_paths import folder_of, tape_paths
 from ragaudit.config import JudgeSettings, load_settings
 from ragaudit.errors import ConfigError
 from ragaudit.judge import shelf as shelves_of
-from ragaudit.judge.prompts import PromptSet
-from ragaudit.judge.settings import how_to_judge
+from ragaudit.judge.settings import how_to_judge, prompts_of
 from ragaudit.judge.shelf import Shelf
 from ragaudit.report.clean import for_terminal
 from ragaudit.report.figures import counted
@@ -71,7 +71,7 @@ def stats(
 def verify(
     ctx: click.Context, bundle: Path | None, cassettes: tuple[Path, ...], cache: Path | None, as_json: bool
 ) -> None:
-    """Check every recording: questions edited by hand, replies that are damaged, cut off or refused, bad order.
+    """Check every recording: questions edited by hand, damaged replies, bad order.
 
     Exits with 3 when something is wrong.
     """
@@ -92,6 +92,7 @@ def verify(
 @command.command("prune")
 @_places
 @click.option("--unused", is_flag=True, help="From cassettes also what judging BUNDLE does not ask for.")
+@click.option("--unusable", is_flag=True, help="Also replies that were cut off or refused, to ask for them again.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be dropped.")
 @quiet_option
 @click.pass_obj
@@ -102,15 +103,17 @@ def prune(
     cache: Path | None,
     as_json: bool,
     unused: bool,
+    unusable: bool,
     dry_run: bool,
 ) -> None:
     """Drop replies that nobody can ask for again: those of prompt versions that are no longer current.
 
     With --unused, BUNDLE is replayed first and its cassette keeps only what that asked for; the cache, which serves
     every bundle of this machine, keeps it all. Exits with 4 when the replay misses a reply: then nothing is dropped.
+    With --unusable, what a model refused or could not finish is asked for again when it is next needed.
     """
     places = _shelves(bundle, cassettes, cache)
-    prompts = _prompts(_settings(bundle)[0])
+    prompts = prompts_of(*_settings(bundle))
     asked = _asked_by(streams, bundle, places) if unused else None
     rows = []
     for each in places:
@@ -119,6 +122,8 @@ def prune(
         keep = shelves_of.current(each, prompts)
         if asked is not None and each.is_cassette:
             keep &= asked
+        if unusable:
+            keep &= shelves_of.answered(each)
         dropped = shelves_of.droppable(each, keep) if dry_run else shelves_of.prune(each, keep)
         rows.append({"kind": each.kind, "path": str(each.path), "kept": len(keep), "dropped": dropped})
     if as_json:
@@ -162,7 +167,7 @@ def _shelves(bundle: Path | None, cassettes: tuple[Path, ...], cache: Path | Non
         folder = [Shelf(cache, is_cassette=False)] if cache is not None else []
         return [*(Shelf(path, is_cassette=True) for path in cassettes), *folder]
     settings, base = _settings(bundle)
-    places = ((under(base, settings.cassette), True), (under(base, settings.cache), False))
+    places = zip(tape_paths(settings, base), (True, False), strict=True)
     return [Shelf(path, is_cassette=is_cassette) for path, is_cassette in places if path is not None]
 
 
@@ -170,7 +175,7 @@ def _settings(bundle: Path | None) -> tuple[JudgeSettings, Path]:
     """The [judge] table, and the folder that its paths are relative to."""
     if bundle is not None:
         paths = find(bundle, {})
-        config, base = paths.config, (paths.config or paths.traces).resolve().parent
+        config, base = paths.config, folder_of(paths)
     else:
         here = Path("ragaudit.toml")
         config, base = (here if here.is_file() else None), Path()
@@ -183,8 +188,5 @@ def _asked_by(streams: Streams, bundle: Path | None, places: list[Shelf]) -> fro
     run = opened(find(bundle, {}), {})
     settings = run.settings.judge or JudgeSettings()
     with streams.progress("samples"):
-        return shelves_of.used(samples(run), places, prompts=_prompts(settings), how=how_to_judge(settings))
-
-
-def _prompts(settings: JudgeSettings) -> PromptSet:
-    return PromptSet.load(Path(settings.prompts) if settings.prompts else None)
+        prompts = prompts_of(settings, folder_of(run.paths))
+        return shelves_of.used(samples(run), places, prompts=prompts, how=how_to_judge(settings))

@@ -1,6 +1,7 @@
 """Causes in the vectors and their index: the gold is written, and the vector arm cannot find it."""
 
 import re
+from collections.abc import Mapping
 from itertools import pairwise
 
 from ragaudit.diagnosis.facts import ArmFacts, GoldFacts, moment, same_model
@@ -13,6 +14,24 @@ _L2 = {"l2", "euclid", "euclidean", "squared_l2", "l2sq"}
 
 
 @cause(
+    "row_model",
+    Stage.EMBED,
+    "index",
+    summary="The gold's vector is of another model than the query's, and most rows of the index are not.",
+    remedy="Re-embed the rows of the odd model with the model of the rest; the query model stays.",
+)
+def row_model(f: GoldFacts) -> str | None:
+    stamp, counts = _odd_stamp(f), _rows_by_model(f)
+    query = f.query_model
+    if stamp is None or query is None or not counts:
+        return None
+    agreeing = sum(n for model, n in counts.items() if same_model(model, query))
+    if agreeing * 2 <= sum(counts.values()):
+        return None
+    return f"{f.id} was embedded by {stamp}; {agreeing} of {sum(counts.values())} rows and the query by {query}"
+
+
+@cause(
     "model_mismatch",
     Stage.EMBED,
     "index",
@@ -20,20 +39,32 @@ _L2 = {"l2", "euclid", "euclidean", "squared_l2", "l2sq"}
     remedy="Embed the query with the model that the index was built with; compare the gold's rank.",
 )
 def model_mismatch(f: GoldFacts) -> str | None:
-    if not f.dense_missed or f.query_model is None:
+    if not f.dense_missed or f.query_model is None or row_model(f) is not None:
         return None
     corpus = f.pipeline.embedding.corpus.model
     if corpus is not None and not same_model(corpus, f.query_model):
         return f"the query was embedded by {f.query_model}, the corpus by {corpus}"
+    stamp = _odd_stamp(f)
+    return None if stamp is None else f"the query was embedded by {f.query_model}, {f.id} by {stamp}"
+
+
+def _odd_stamp(f: GoldFacts) -> str | None:
+    """The model stamped on the gold's row, when it is not the query's."""
     stamp = f.row.chunk.embedding_model if f.row.chunk else None
-    if stamp is None or same_model(stamp, f.query_model):
+    if not f.dense_missed or f.query_model is None or stamp is None or same_model(stamp, f.query_model):
         return None
+    corpus = f.pipeline.embedding.corpus.model
     others = [model for model in f.run.stamps if not same_model(model, stamp)]
     indexed = [model for arm in f.dense_missed for model in ((arm.index.models if arm.index else None) or {})]
     # A store that stamps one word on every row, and a configuration that says otherwise: a mode, not a model.
     if corpus is not None and not others and not any(same_model(model, f.query_model) for model in indexed):
         return None
-    return f"the query was embedded by {f.query_model}, {f.id} by {stamp}"
+    return stamp
+
+
+def _rows_by_model(f: GoldFacts) -> Mapping[str, int]:
+    """Model -> rows: of the first arm whose index says so, else as stamped on the chunks."""
+    return next((arm.index.models for arm in f.dense_missed if arm.index and arm.index.models), f.run.stamps)
 
 
 @cause(
@@ -136,6 +167,20 @@ def _unit_length(arm: ArmFacts) -> bool:
 
 
 @cause(
+    "empty_vector",
+    Stage.EMBED,
+    "index",
+    summary="The gold's vector has length 0: the model made nothing of its text.",
+    remedy="Embed that one row again and look at its vector; a text in a language the model does not read stays empty.",
+)
+def empty_vector(f: GoldFacts) -> str | None:
+    chunk = f.row.chunk
+    if not f.dense_missed or chunk is None or chunk.norm is None or chunk.norm >= 1e-6:
+        return None
+    return f"{f.id} has a vector of length {chunk.norm:g}{f.untrained_language}"
+
+
+@cause(
     "unnormalised",
     Stage.EMBED,
     "index",
@@ -147,8 +192,6 @@ def unnormalised(f: GoldFacts) -> str | None:
     for arm in f.dense_missed:
         metric = _family((arm.index.metric if arm.index else None) or "")
         norm = f.row.chunk.norm if f.row.chunk else None
-        if norm is not None and norm < 1e-6:
-            return f"{f.id} has a vector of length {norm:g}"
         if metric not in ("dot", "l2"):
             continue
         if None not in (query.normalised, corpus.normalised) and query.normalised != corpus.normalised:

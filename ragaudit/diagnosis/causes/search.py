@@ -197,19 +197,12 @@ def weak_match(f: GoldFacts) -> str | None:
     for arm in f.dense_missed:
         rank = f.probe_rank("exact_rank", arm.name)
         if rank is not None and rank > f.k:
-            return f"{f.id}: exact rank {rank} in {arm.name}, K is {f.k}{_language(f)}"
+            return f"{f.id}: exact rank {rank} in {arm.name}, K is {f.k}{f.untrained_language}"
     for arm in f.missed_arms:
         rank = f.probe_rank("lexical_rank", arm.name)
         if arm.lexical and rank is not None and rank > f.k:
             return f"{f.id}: lexical rank {rank}, K is {f.k}"
     return None
-
-
-def _language(f: GoldFacts) -> str:
-    trained, language = f.pipeline.embedding.corpus.languages, f.row.chunk.language if f.row.chunk else None
-    if not trained or language is None or language in trained:
-        return ""
-    return f"; the text is {language}, the model is trained for {', '.join(trained)}"
 
 
 def _lexical_missed(f: GoldFacts) -> list[ArmFacts]:

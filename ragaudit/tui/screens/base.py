@@ -30,9 +30,19 @@ class AppScreen(Screen[None]):
     KEYS: ClassVar[tuple[Key, ...]] = ()
 
     @property
+    def review_app(self) -> ReviewApp:
+        """The app."""
+        return cast("ReviewApp", self.app)
+
+    @property
     def session(self) -> Session:
         """The audit that is open."""
-        return cast("ReviewApp", self.app).session
+        return self.review_app.session
+
+    @property
+    def here(self) -> str | None:
+        """The id of the query that is shown: what is copied and exported."""
+        return self.session.here
 
     @property
     def judging(self) -> Judging:
@@ -66,6 +76,9 @@ class AppScreen(Screen[None]):
 
     def say(self, text: str, *, trouble: bool = False) -> None:
         """Put a sentence in the status line; it stays until the next one."""
+        if not self.query("#status"):  # just switched to, for the first time
+            self.call_after_refresh(self.say, text, trouble=trouble)
+            return
         self.query_one("#status", Pane).show([line((text, Role.LOST if trouble else Role.DIM))])
 
     def draw_top(self, said: str, *, narrow: str = "") -> None:

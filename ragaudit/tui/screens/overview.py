@@ -5,7 +5,9 @@ from textual.app import ComposeResult
 from textual.containers import Container
 
 from ragaudit.report.clean import for_terminal
+from ragaudit.report.review_text import agreement_sentence
 from ragaudit.tui.keys import OVERVIEW, bindings
+from ragaudit.tui.lines import Line, flowed
 from ragaudit.tui.overview_view import Choice, experiment_rows, loss_rows, score_lines
 from ragaudit.tui.panes import Pane
 from ragaudit.tui.screens.base import AppScreen
@@ -17,7 +19,8 @@ HELP = {
     "scores": "Means over the queries that define them, with 95 % intervals; what is left out is counted beside each.",
     "judging": "How far judging is. Every query that counts as done is in the audit file. `space` pauses and goes on, "
     "`esc` stops and keeps what is done; reviewing goes on meanwhile.",
-    "next": "The next experiments, each of one variable. `enter` marks the queries that it answers and shows them.",
+    "next": "The next experiments, each of one variable, with what the journal says of it. `enter` marks the queries "
+    "that it answers and shows them; `x` shows all about each.",
 }
 
 
@@ -47,9 +50,9 @@ class OverviewScreen(AppScreen):
         self.show_judging()
         losses, scores, following = (self.query_one(f"#{name}", Pane) for name in ("losses", "scores", "next"))
         self._choices["losses"] = loss_rows(summary, losses.room)
-        self._choices["next"] = experiment_rows(summary.experiments, following.room, {})
+        self._choices["next"] = experiment_rows(summary.experiments, following.room, self.review_app.trials.states())
         losses.show([choice.text for choice in self._choices["losses"]], cursor=losses.cursor, keep=True)
-        scores.show(score_lines(summary, scores.room), keep=True)
+        scores.show(score_lines(summary, scores.room, self._agreement(scores.room)), keep=True)
         following.show([choice.text for choice in self._choices["next"]], cursor=following.cursor, keep=True)
         losses.frame(note="enter: review these")
         following.frame(note="enter: the queries it answers")
@@ -84,6 +87,17 @@ class OverviewScreen(AppScreen):
             self.say(NOTHING)
         self.show_judging()
 
+    def _agreement(self, width: int) -> list[Line]:
+        """How far the person agrees, once there is something to compare."""
+        session = self.session
+        if session.reviews is None or not session.reviewed:
+            return []
+        from ragaudit.metrics.review_agreement import review_agreement  # numpy is not needed before
+
+        run = session.summary.run
+        found = review_agreement(session.reviews.every(), seed=run.seed, resamples=run.resamples)
+        return flowed(agreement_sentence(found), width, rest="  ")
+
     @on(Pane.Chosen)
     def _chosen(self, event: Pane.Chosen) -> None:
         if event.pane.id not in self._choices:
@@ -95,4 +109,4 @@ class OverviewScreen(AppScreen):
             self.session.mark(choice.queries)
         else:
             return
-        self.app.action_show_screen("review")  # type: ignore[attr-defined]
+        self.review_app.action_show_screen("review")

@@ -5,8 +5,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ragaudit.model.judgement import (
+    ANSWER_COLUMN,
+    Cell,
+    Claim,
+    FoundEvidence,
+    JudgeCall,
+    Judgement,
+    JudgeState,
+    Side,
+    Verdict,
+)
 from ragaudit.model.trace import Answer, ArmState, ArmStatus, Gold, Hit, Probe, SpanIn, Trace
-from ragaudit.store.codec import MAX_TRACE_BYTES, pack_trace, unpack_trace
+from ragaudit.store.codec import MAX_TRACE_BYTES, pack_judgement, pack_trace, unpack_judgement, unpack_trace
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -121,3 +132,46 @@ def test_a_damaged_trace_is_a_value_error(packed):
 def test_a_trace_that_unpacks_without_end_is_refused():
     with pytest.raises(ValueError):
         unpack_trace(zlib.compress(b" " * (MAX_TRACE_BYTES + 1)))
+
+
+JUDGEMENT = Judgement(
+    query_id="q1",
+    abstained=False,
+    claims=(Claim(id="r1", side=Side.REFERENCE, text="日本 \x00", quote="日本", quote_found=True),),
+    cells=(
+        Cell("r1", "c1", Verdict.SUPPORTED, quote="日本", p_supported=0.75),
+        Cell("r1", "c2", None, "refused"),
+        Cell("r1", ANSWER_COLUMN, Verdict.MISSING),
+    ),
+    found=(FoundEvidence("r1", "c9", where="dense#7", quote="日本"),),
+    metrics={"context_recall": 1.0, "faithfulness": None},
+    states={"context_recall": JudgeState.SCORED, "faithfulness": JudgeState.JUDGE_FAILED},
+    reasons={"faithfulness": "refused"},
+    calls=(JudgeCall(purpose="claims", prompt="claims@1", key="sha256:0", from_tape=True, usd=None, raw="[]"),),
+)
+
+
+def test_a_judgement_comes_back_as_it_was() -> None:
+    assert unpack_judgement(pack_judgement(JUDGEMENT)) == JUDGEMENT
+
+
+def test_an_empty_judgement_is_its_id() -> None:
+    assert pack_judgement(Judgement(query_id="q1")) == '{"query_id":"q1"}'
+
+
+@pytest.mark.parametrize(
+    "packed",
+    [
+        "",
+        "null",
+        '{"query_id": 1}',
+        '{"query_id": "q", "cells": [{"claim_id": "r1", "chunk_id": "c1", "verdict": "perhaps"}]}',
+        '{"query_id": "q", "cells": [{"claim_id": "r1", "chunk_id": "c1", "verdict": null, "p_supported": 2}]}',
+        '{"query_id": "q", "run": "me"}',
+        "[" * 100_000,
+        None,
+    ],
+)
+def test_a_damaged_judgement_is_a_value_error(packed: str) -> None:
+    with pytest.raises(ValueError, match=r"^a judgement does not unpack: "):
+        unpack_judgement(packed)
