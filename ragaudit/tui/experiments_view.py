@@ -13,6 +13,8 @@ from ragaudit.report.next_text import change_of, effect, figure_lines, where_tex
 from ragaudit.tui.lines import BLANK, Line, Role, flowed, head, line
 
 LABEL_CELLS = 10
+MAX_CHARACTERS = 2_000
+"""Of one text; the rest is counted."""
 OUTCOME_ROLES = {Outcome.CONFIRMED: Role.KEPT, Outcome.REFUTED: Role.LOST, Outcome.OPEN: Role.UNSCORED}
 
 
@@ -77,5 +79,8 @@ def _labelled(label: str, text: str, width: int, role: Role = Role.PLAIN) -> lis
     """A labelled text, wrapped beside its label; nothing for no text."""
     if not text:
         return []
+    rest = len(text) - MAX_CHARACTERS
+    if rest > 0:
+        text = f"{text[:MAX_CHARACTERS]} ({rest:,} more characters)"
     wrapped = flowed(text, max(width - LABEL_CELLS, 8), role)
     return [(*line((pad("" if n else label, LABEL_CELLS), Role.DIM)), *one) for n, one in enumerate(wrapped)]

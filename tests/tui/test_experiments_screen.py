@@ -203,10 +203,9 @@ def test_a_damaged_journal_is_shown_as_damaged_and_left_alone(run, size, journal
     drive(run, size, steps)
 
 
-@SIZES
-@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize(("name", "size"), [*((name, WIDE) for name in HOSTILE), ("all", NARROW)])
 def test_hostile_text_acts_on_nothing(tmp_path, name, size):
-    text = HOSTILE[name].encode("utf-8", "replace").decode()
+    text = HOSTILE.get(name, " ".join(HOSTILE.values())).encode("utf-8", "replace").decode()
     said = {"why": text, "how": text, "lost_to": text, "frozen": (text,), "watch": (text,), "queries": (text[:200],)}
     hostile = experiment(**said, to=text[:500], lost=(text[:200],))
     path = audit(tmp_path, (hostile, needs_a_run(**said)))

@@ -246,6 +246,12 @@ def test_what_needs_a_run_gets_no_number_and_says_what_it_needs():
     )
 
 
+def test_a_long_text_is_cut_and_the_rest_counted():
+    text = as_text(detail_lines(experiment(why="x" * 40_000), (), 78))
+    assert text.count("x") == 2_000
+    assert "(38,000 more characters)" in text
+
+
 def test_what_was_refuted_says_so_first_and_shows_its_entries(trials):
     trials.plan(experiment())
     finish(trials.path, 0.2, leaking=("q1",))
