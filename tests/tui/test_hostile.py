@@ -96,7 +96,8 @@ def test_text_that_the_users_of_a_query_may_not_read_is_never_shown(tmp_path):
     texts = {"c9": "SECRET gold", "c1": "public", "c4": "SECRET packed"}
     rows = [lost_at_pack("q1", leaks=("c4",), eligible=False, span="SECRET gold")]
     result, trace = rows[0]
-    trace = trace.model_copy(update={"reference": "SECRET reference"})
+    told = {"reference": "SECRET reference", "answer": Answer(text="SECRET as the leak has it")}
+    trace = trace.model_copy(update=told)
     held = inventory(texts, {"c9": ("board",), "c4": ("board",), "c1": ("staff",)})
     path = write(tmp_path / "r.audit", [(result, trace)], held)
 
