@@ -63,14 +63,16 @@ def heading(title: str, width: int = WIDTH) -> str:
 
 
 def _pieces(word: str, width: int) -> Iterator[str]:
-    while cells(word) > width:
-        end, taken = 0, 0
-        while taken + _cells_of(word[end]) <= width:
-            taken += _cells_of(word[end])
-            end += 1
-        yield word[: max(end, 1)]
-        word = word[max(end, 1) :]
-    yield word
+    """The word in pieces of at most `width` cells, in one pass: a chunk may be a single word of 40,000 characters."""
+    start = taken = 0
+    if cells(word) > width:
+        for place, character in enumerate(word):
+            size = _cells_of(character)
+            if taken + size > width and place > start:
+                yield word[start:place]
+                start, taken = place, 0
+            taken += size
+    yield word[start:]
 
 
 def _cells_of(character: str) -> int:

@@ -170,12 +170,19 @@ class AuditReader:
     ) -> int | None:
         """How many rows of `page` stand before this query; None when it is not among them."""
         condition, values = where.where(marks)
-        key = SORT_KEYS[sort]
-        found = self._one(
-            f"SELECT {key}, q.seq FROM queries q WHERE q.query_id = ? AND ({condition})", (query_id, *values)
-        )
-        if found is None:
+        if self._one(f"SELECT 1 FROM queries q WHERE q.query_id = ? AND ({condition})", (query_id, *values)) is None:
             return None
+        return self.place_of(query_id, where, sort=sort, marks=marks)
+
+    def place_of(
+        self, query_id: str, where: Filter = EVERYTHING, *, sort: Sort = Sort.TRACES, marks: Collection[str] = ()
+    ) -> int:
+        """How many rows of `page` stand before this query, whether it is among them or not; 0 when there is none."""
+        condition, values = where.where(marks)
+        key = SORT_KEYS[sort]
+        found = self._one(f"SELECT {key}, q.seq FROM queries q WHERE q.query_id = ?", (query_id,))
+        if found is None:
+            return 0
         before = "q.seq < ?" if sort is Sort.TRACES else f"({key}, q.seq) < (?, ?)"
         sql = f"SELECT count(*) FROM queries q WHERE {condition} AND {before}"
         return int(self._all(sql, (*values, *(found[1:] if sort is Sort.TRACES else found)))[0][0])

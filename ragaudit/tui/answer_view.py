@@ -20,9 +20,13 @@ def answer_lines(view: QueryView, width: int) -> list[Line]:
     """Answer, reference, human judgements, claims with verdicts, judged metrics with their states."""
     trace = view.trace
     answer = trace.answer
+    leaked = bool(view.diagnosis.leaks)
     lines: list[Line] = []
     if answer is None or answer.text is None:
         lines += flowed("No answer was logged: log `answer.text` to judge generation.", width, Role.UNSCORED)
+    elif leaked:
+        why = "(answer not shown: a leak stood in the prompt, and the answer may repeat it)"
+        lines += flowed(why, width, Role.UNSCORED)
     else:
         lines += _long(answer.text or "(empty)", width)
     if answer is not None:
@@ -47,7 +51,7 @@ def answer_lines(view: QueryView, width: int) -> list[Line]:
             *flowed("(reference not shown: the query's user may not read its evidence)", width, Role.UNSCORED),
         ]
     if view.judgement is not None:
-        sides = (Side.REFERENCE, Side.ANSWER) if readable else (Side.ANSWER,)
+        sides = (Side.REFERENCE,) * readable + (Side.ANSWER,) * (not leaked)
         lines += [BLANK, *_judged(view.judgement, sides, width)]
     return lines
 

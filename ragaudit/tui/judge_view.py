@@ -58,12 +58,12 @@ def progress_lines(
     bar = f"[{'#' * filled}{'.' * (BAR - filled)}]"
     calls = moment.calls or JudgeProgress()
     unscored = (f"unscored {moment.unscored:,}", Role.UNSCORED if moment.unscored else Role.PLAIN)
-    left = _left(moment) if is_on else ""
+    left = _left(moment) if is_on and not (is_stopping or moment.is_paused or moment.is_summing) else ""
     spent = _spent(calls, max_cost)
     state = _state(moment, calls, is_on=is_on, is_stopping=is_stopping)
     if width < ROOMY:
         head = f"{bar} {moment.done:,}/{moment.total:,}  tape {calls.from_tape:,}  "
-        return [line(head, unscored, f"  {spent}{f'  {left}' if left else ''}"), state]
+        return [line(head, unscored, f"  {spent}"), (*state, *line(f"   about {left}" if left else ""))]
     failed = sum(calls.failed.values())
     return [
         line(f"{bar}  {moment.done:,} of {queries(moment.total)}"),

@@ -138,6 +138,7 @@ class Judging:
             RagauditError: There is no bundle, it is not the audited one, or no model is set.
         """
         from ragaudit.audit.rejudge import open_queries, plan, refuse_mixing
+        from ragaudit.judge.redact import without_credentials
         from ragaudit.store import AuditReader
 
         audited = self._open(summary)
@@ -148,7 +149,8 @@ class Judging:
             with AuditReader.open(self._path) as reader:
                 todo = open_queries(audited, query_ids, reader.judgement)
             found = plan(audited, judge, todo.ids, self.source.lookup(audited.bundle), is_cancelled)
-        return Planned(todo, found, judge.how.api_base)
+        place = judge.how.api_base
+        return Planned(todo, found, without_credentials(place) if place else None)
 
     def run(self, query_ids: Collection[str], tell: Callable[[], object], is_cancelled: Callable[[], bool]) -> str:
         """Judge these queries into the audit file, and say how it ended.

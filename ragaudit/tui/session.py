@@ -147,9 +147,9 @@ class Session:
     def move(self, by: int) -> bool:
         """Go on by some rows, as far as there are any; False at the end."""
         if self._is_behind:  # the current query has left the queue: the next one moves up to its place
-            index = self.index
+            here = self.here
             self._recount()
-            self.go(index + by - (by > 0))
+            self.go(self._place_left(here) + by - (by > 0))
             return True
         return self.go(self.index + by)
 
@@ -305,7 +305,7 @@ class Session:
         if row is not None:
             place = self._index_of(row.query_id)
             if place is None:  # it no longer matches the filter: the next one has moved up to its place
-                self.go(self.index)
+                self.go(self._place_left(row.query_id))
             else:
                 self.go(place + (1 if go_on and not marked else 0))
         what = targets[0] if n == 1 else f"{n} queries"
@@ -323,6 +323,12 @@ class Session:
 
     def _index_of(self, query_id: str) -> int | None:
         return self.reader.index_of(query_id, self.filter, sort=self.sort, marks=self.marks)
+
+    def _place_left(self, query_id: str | None) -> int:
+        """Where in the queue the query that follows this one stands, when this one is not in it."""
+        if query_id is None:
+            return self.index
+        return self.reader.place_of(query_id, self.filter, sort=self.sort, marks=self.marks)
 
     def _recount(self) -> None:
         self._is_behind = False

@@ -32,8 +32,9 @@ def audit_of(tmp_path, text):
     return write(tmp_path / "r.audit", [(result, trace), bare("q2", storable)], held)
 
 
-@pytest.mark.parametrize("size", [NARROW, WIDE], ids=["80x24", "120x36"])
-@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize(
+    ("name", "size"), [(name, (NARROW, WIDE)[n % 2]) for n, name in enumerate(HOSTILE)], ids=list(HOSTILE)
+)
 def test_hostile_text_opens_on_every_pane_and_dialog_and_nothing_of_it_acts(tmp_path, name, size):
     path = audit_of(tmp_path, HOSTILE[name])
 
@@ -96,7 +97,8 @@ def test_text_that_the_users_of_a_query_may_not_read_is_never_shown(tmp_path):
     texts = {"c9": "SECRET gold", "c1": "public", "c4": "SECRET packed"}
     rows = [lost_at_pack("q1", leaks=("c4",), eligible=False, span="SECRET gold")]
     result, trace = rows[0]
-    trace = trace.model_copy(update={"reference": "SECRET reference"})
+    told = {"reference": "SECRET reference", "answer": Answer(text="SECRET as the leak has it")}
+    trace = trace.model_copy(update=told)
     held = inventory(texts, {"c9": ("board",), "c4": ("board",), "c1": ("staff",)})
     path = write(tmp_path / "r.audit", [(result, trace)], held)
 

@@ -4,6 +4,7 @@ import pytest
 
 from ragaudit.errors import AuditFileError, ConfigError
 from ragaudit.model.review import Patch, ReviewVerdict
+from ragaudit.store import Reviews
 from ragaudit.store.filters import Sort
 from ragaudit.tui.session import PAGE, PAGES_KEPT, Session
 from tests.tui.builders import lost_at_pack, passed, write
@@ -49,6 +50,22 @@ def test_narrowing_stays_on_the_query_where_it_still_matches(path):
         assert session.here == here
         session.narrow("is:passing")
         assert session.here == "q0000"
+
+
+def test_what_takes_the_current_query_out_of_the_queue_moves_nothing_until_one_moves_on(path):
+    with Session.open(path, filter_text="is:unreviewed is:failing") as session, Reviews.open(path) as other:
+        session.move(2)
+        assert (session.here, session.count) == ("q0005", 10)
+        other.apply(["q0003", "q0005"], Patch(verdict=ReviewVerdict.AGREE))
+        assert session.refresh()
+        assert session.here == "q0005", "a verdict now is still about the query that is shown"
+        session.judge(ReviewVerdict.DISAGREE)
+        assert (session.here, session.count) == ("q0007", 8)
+        other.apply(["q0007"], Patch(verdict=ReviewVerdict.AGREE))
+        assert session.refresh() and session.here == "q0007"
+        assert session.move(1) and session.here == "q0009"
+        other.apply(["q0009"], Patch(verdict=ReviewVerdict.AGREE))
+        assert session.refresh() and session.move(-1) and session.here == "q0001"
 
 
 def test_show_leaves_a_filter_that_hides_the_query(path):
