@@ -2,6 +2,7 @@
 
 import pytest
 
+from ragaudit.cli.commands import review
 from ragaudit.cli.main import execute
 from ragaudit.tui.app import ReviewApp
 from tests.tui.compare_audits import frozen, pair
@@ -19,6 +20,7 @@ def opened(monkeypatch):
         return 0
 
     monkeypatch.setattr(ReviewApp, "run", run)
+    monkeypatch.setattr(review, "at_a_terminal", lambda: True)
     return seen
 
 
