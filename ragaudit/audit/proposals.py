@@ -42,16 +42,26 @@ def experiments_of(
 
 
 def proposed_again(
-    reader: AuditReader, *, where: Filter = EVERYTHING, refuted: Collection[tuple[str, str]] = ()
+    reader: AuditReader,
+    *,
+    where: Filter = EVERYTHING,
+    refuted: Collection[tuple[str, str]] = (),
+    summary: Summary | None = None,
 ) -> tuple[Experiment, ...]:
     """The same from an audit file, for some of its failing queries, or without what was tried and refuted.
 
     Recovered and lost are counted over the whole run all the same.
 
+    Args:
+        reader: The open audit.
+        where: Only the failing queries among these.
+        refuted: Variables and values that are ranked out.
+        summary: With figures that are newer than those in the file; None = the file's.
+
     Raises:
         AuditFileError: The file is damaged.
     """
-    summary = reader.summary()
+    summary = summary or reader.summary()
     around = _around(reader, summary)
     bench = bench_of(reader.iter_traces(), reader.iter_results, around, summary.metrics, reader.iter_judgements())
     wanted = None if where is EVERYTHING else {*reader.ids(where)}

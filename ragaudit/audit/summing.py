@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from ragaudit.audit.judge_tally import JudgeTally
+from ragaudit.audit.proposals import proposed_again
 from ragaudit.audit.tally import Tally
 from ragaudit.config import AuditSettings
 from ragaudit.diagnosis.patterns import patterns
@@ -12,7 +13,7 @@ from ragaudit.model.diagnosis import STAGES, Outcome
 from ragaudit.model.experiment import Experiment
 from ragaudit.model.judgement import Judgement
 from ragaudit.model.result import JudgeNote, QueryResult, RunInfo, Summary
-from ragaudit.store import AuditUpdater
+from ragaudit.store import AuditReader, AuditUpdater
 
 Proposing = Callable[[Summary], tuple[Experiment, ...]]
 """From a summary with new figures to the experiments that they suggest."""
@@ -36,17 +37,19 @@ def figures(tally: Tally) -> dict[str, Any]:
 
 
 def catch_up(path: Path) -> Summary:
-    """Bring the figures of an audit up to date whose judging was killed. The experiments stay as they were.
+    """Bring the figures of an audit up to date whose judging was killed. Needs no bundle.
 
     Raises:
         AuditFileError: The file is no audit, is damaged, or cannot be written.
     """
-    with AuditUpdater.open(path) as updater:
+    with AuditUpdater.open(path) as updater, AuditReader.open(path) as reader:
         summary = updater.summary()
-        return sum_again(updater, None, None) if summary.behind else summary
+        if not summary.behind:
+            return summary
+        return sum_again(updater, None, lambda newer: proposed_again(reader, summary=newer))
 
 
-def sum_again(updater: AuditUpdater, judge: JudgeNote | None, propose: Proposing | None) -> Summary:
+def sum_again(updater: AuditUpdater, judge: JudgeNote | None, propose: Proposing) -> Summary:
     """Make the summary of an audit anew from its results as they are now, and write it.
 
     Others may judge at the same time: what they replace while this counts is counted too, in another round. What was
@@ -55,7 +58,7 @@ def sum_again(updater: AuditUpdater, judge: JudgeNote | None, propose: Proposing
     Args:
         updater: The open audit.
         judge: Model, mode and cuts of the judge; None = as the file has them.
-        propose: Works out the experiments; None = they stay as they are.
+        propose: Works out the experiments.
     """
     while True:
         replaced, before = updater.replaced(), updater.summary()
@@ -65,8 +68,7 @@ def sum_again(updater: AuditUpdater, judge: JudgeNote | None, propose: Proposing
         if note is not None and judged.samples:
             said = judged.note(note.model, note.mode, note.cuts)
             summary = summary.model_copy(update={"cost": judged.cost(), "judge": said})
-        if propose is not None:
-            summary = summary.model_copy(update={"experiments": propose(summary)})
+        summary = summary.model_copy(update={"experiments": propose(summary)})
         if updater.finish(summary, replaced):
             return updater.summary()
 

@@ -285,7 +285,7 @@ def test_reviewing_goes_on_meanwhile_and_both_are_kept(audit, model, size):
     drive(audit, size, steps)
     assert faithfulness(audit) == {"q1": 1.0, "q2": 0.0, "q3": 0.0}
     with Reviews.open(audit) as reviews:
-        assert [(r.query_id, r.verdict, r.tags) for r in reviews.every()] == [
+        assert [(r.query_id, r.verdict, r.tags) for r, _, _ in reviews.every()] == [
             ("q1", "agree", ()),
             ("q2", None, ("slow",)),
         ]
@@ -494,7 +494,7 @@ def test_while_a_note_is_written_the_queue_does_not_move_under_it(audit, model):
 
     drive(audit, NARROW, steps, filter_text="is:unjudged")
     with Reviews.open(audit) as reviews:
-        assert [(r.query_id, r.tags) for r in reviews.every()] == [("q1", ("mine",))]
+        assert [(r.query_id, r.tags) for r, _, _ in reviews.every()] == [("q1", ("mine",))]
 
 
 def test_an_audit_whose_judging_was_killed_is_brought_up_to_date_when_it_is_opened(audit, folder, model, tmp_path):
