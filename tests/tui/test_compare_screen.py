@@ -513,3 +513,20 @@ def test_a_live_resize_keeps_the_query_and_lays_out_anew(both):
 
 def test_after_is_not_before():
     assert [row[0].diagnosis.outcome for row in before()] != [row[0].diagnosis.outcome for row in after()]
+
+
+def test_the_answer_of_the_side_that_leaked_is_not_shown(tmp_path):
+    a, b = pair(
+        tmp_path,
+        a=[reranked("q1", GOOD, answer="30 days")],
+        b=[reranked("q1", BAD, answer="SECRET as the leak has it", leaks=(BAD[0],))],
+    )
+
+    async def steps(app, pilot):
+        await pilot.press("c")
+        await settled(app, pilot)
+        text = screen_text(app)
+        assert "B answer not shown: a leak stood in the prompt" in text
+        assert "30 days" in text and "SECRET" not in text
+
+    drive_both(b, a, WIDE, steps)
