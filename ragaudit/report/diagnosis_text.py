@@ -11,6 +11,7 @@ from ragaudit.report.figures import LABELS, in_order, number, stages_named
 from ragaudit.report.funnel import funnel, standing, unlogged
 from ragaudit.report.layout import WIDTH, flow, heading, wrap
 from ragaudit.report.next_text import change_of, effect
+from ragaudit.store.texts import hidden_ids
 
 MARKS = {
     Outcome.PASS: ".",
@@ -63,11 +64,6 @@ def diagnosis_text(
     if texts is not None:
         blocks.append(list(_texts(diagnosis, texts, width)))
     return "\n\n".join("\n".join(line.rstrip() for line in block) for block in blocks if block) + "\n"
-
-
-def hidden_ids(diagnosis: Diagnosis) -> set[str]:
-    """Chunks that the user may not read: their text is never shown."""
-    return {*diagnosis.leaks, *(gold.id for gold in diagnosis.gold if gold.eligible is False)}
 
 
 def _head(result: QueryResult, with_text: bool, width: int) -> Iterator[str]:

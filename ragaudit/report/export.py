@@ -201,7 +201,7 @@ class _Job:
             row["review"] = None if review is None else label_row(review, result.diagnosis)
             if (texts := self._texts(result)) is not None:
                 row["texts"] = chunk_texts(result.diagnosis, texts)
-                row["answer_text"] = answer_text(result.diagnosis, texts)
+                row["answer_text"] = answer_text(texts)
             self.written.queries += 1
             yield json_line(row)
 

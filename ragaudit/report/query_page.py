@@ -66,7 +66,7 @@ def query_page(
         ],
         "review": None if review is None else _review(review, diagnosis),
         "texts": [] if texts is None else chunk_texts(diagnosis, texts),
-        "answer": None if texts is None else answer_text(diagnosis, texts),
+        "answer": None if texts is None else answer_text(texts),
     }
 
 
@@ -97,10 +97,10 @@ def chunk_texts(diagnosis: Diagnosis, texts: ReadableTexts) -> list[dict[str, An
     return rows
 
 
-def answer_text(diagnosis: Diagnosis, texts: ReadableTexts) -> str | None:
+def answer_text(texts: ReadableTexts) -> str | None:
     """The answer as logged; None where a leak stood in the prompt: it may repeat what its user may not read."""
     answer = texts.trace.answer
-    return None if diagnosis.leaks or answer is None or answer.text is None else _cut(answer.text)
+    return None if not texts.shows_answer or answer is None or answer.text is None else _cut(answer.text)
 
 
 def _about(result: QueryResult) -> list[str]:

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 from uuid import uuid4
 
@@ -16,7 +15,7 @@ from ragaudit.model.diagnosis import Outcome, Stage
 from ragaudit.model.review import Patch, Place, Review
 from ragaudit.store import schema
 from ragaudit.store.codec import to_json
-from ragaudit.store.shared import WAIT_SECONDS, SharedFile
+from ragaudit.store.shared import WAIT_SECONDS, OnSharedFile, SharedFile
 
 Clock = Callable[[], datetime]
 
@@ -25,7 +24,7 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-class Reviews:
+class Reviews(OnSharedFile):
     """The reviews of one audit file. Close it, or use it as a context manager.
 
     Every call that changes something is one transaction, on the disk when the call returns. Several terminals may
@@ -35,8 +34,7 @@ class Reviews:
 
     def __init__(self, file: SharedFile, clock: Clock = _now) -> None:
         """Use `open`."""
-        self.path = file.path
-        self._file = file
+        super().__init__(file)
         self._clock = clock
         self._actions: list[str] = []
 
@@ -48,18 +46,6 @@ class Reviews:
             AuditFileError: It is no audit, is damaged, or may not be written.
         """
         return cls(SharedFile.open(path, writable=writable), clock)
-
-    def close(self) -> None:
-        """Let go of the file."""
-        self._file.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def apply(self, query_ids: Iterable[str], patch: Patch) -> int:
         """Do one thing to these queries, as one action, and return how many of them the audit has."""

@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from types import TracebackType
 from typing import Any, Self
 
 from ragaudit.errors import AuditFileError
@@ -11,6 +12,27 @@ from ragaudit.store import schema
 
 WAIT_SECONDS = 5.0
 """How long another process's write is waited for."""
+
+
+class OnSharedFile:
+    """Something that works on a shared file. Close it, or use it as a context manager."""
+
+    def __init__(self, file: "SharedFile") -> None:
+        """Use `open`."""
+        self.path = file.path
+        self._file = file
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
 
 class SharedFile:

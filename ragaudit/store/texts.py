@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from ragaudit.config import AclSettings
 from ragaudit.evidence.acl import may_read
 from ragaudit.evidence.spans import content_hash
+from ragaudit.model.diagnosis import Diagnosis
 from ragaudit.model.inventory import Inventory
 from ragaudit.model.result import QueryResult, RunInfo
 from ragaudit.model.trace import Trace
@@ -23,6 +24,11 @@ class ChunkText:
     """Of a text that is not shown."""
 
 
+def hidden_ids(diagnosis: Diagnosis) -> set[str]:
+    """Chunks that the query's user may not read, as far as the diagnosis says: their text is never shown."""
+    return {*diagnosis.leaks, *(gold.id for gold in diagnosis.gold if gold.eligible is False)}
+
+
 class ReadableTexts:
     """The texts of one query. What its user may not read is named by id and hash only, under whichever id it is asked.
 
@@ -34,7 +40,11 @@ class ReadableTexts:
         diagnosis = result.diagnosis
         self._reader = reader
         self._acl = AclSettings(rule="all" if run.acl_rule == "all" else "any", everyone=run.acl_everyone)
-        self._hidden = {*diagnosis.leaks, *(gold.id for gold in diagnosis.gold if gold.eligible is False)}
+        self._hidden = hidden_ids(diagnosis)
+        self.shows_answer = not diagnosis.leaks
+        """False = a leak stood in the prompt: the answer may repeat what its user may not read."""
+        self.shows_reference = not diagnosis.gold or any(gold.eligible is not False for gold in diagnosis.gold)
+        """False = the user may read none of the evidence that the reference was written from."""
         self.trace = reader.trace(diagnosis.query_id) or Trace(
             query_id=diagnosis.query_id, query_text=result.query_text, k_final=result.k_final
         )

@@ -4,7 +4,6 @@ import heapq
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from ragaudit.errors import AuditFileError
@@ -12,7 +11,7 @@ from ragaudit.model.judgement import Judgement
 from ragaudit.model.result import JudgeNote, QueryResult, Summary
 from ragaudit.store import schema
 from ragaudit.store.codec import pack_judgement, query_columns, unpack_judgement
-from ragaudit.store.shared import SharedFile
+from ragaudit.store.shared import OnSharedFile, SharedFile
 
 PAGE = 500
 """Rows read at once: between two pages others may write."""
@@ -21,17 +20,12 @@ Judged = tuple[QueryResult, Judgement]
 Stored = tuple[QueryResult, Judgement | None]
 
 
-class AuditUpdater:
+class AuditUpdater(OnSharedFile):
     """A finished audit that gets new results. Close it, or use it as a context manager.
 
     Several processes may hold one file open, and reviews go on meanwhile. The file counts how many results were
     replaced and for how many of them the summary was made: `Summary.behind` is the difference.
     """
-
-    def __init__(self, file: SharedFile) -> None:
-        """Use `open`."""
-        self.path = file.path
-        self._file = file
 
     @classmethod
     def open(cls, path: Path) -> Self:
@@ -41,18 +35,6 @@ class AuditUpdater:
             AuditFileError: It is no audit, is damaged, or may not be written.
         """
         return cls(SharedFile.open(path))
-
-    def close(self) -> None:
-        """Let go of the file."""
-        self._file.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def replace(self, rows: Sequence[Judged], judge: JudgeNote) -> None:
         """Put results and judgements in the place of earlier ones, all or none; traces and reviews stay as they are.

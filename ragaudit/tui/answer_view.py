@@ -20,11 +20,10 @@ def answer_lines(view: QueryView, width: int) -> list[Line]:
     """Answer, reference, human judgements, claims with verdicts, judged metrics with their states."""
     trace = view.trace
     answer = trace.answer
-    leaked = bool(view.diagnosis.leaks)
     lines: list[Line] = []
     if answer is None or answer.text is None:
         lines += flowed("No answer was logged: log `answer.text` to judge generation.", width, Role.UNSCORED)
-    elif leaked:
+    elif not view.texts.shows_answer:
         why = "(answer not shown: a leak stood in the prompt, and the answer may repeat it)"
         lines += flowed(why, width, Role.UNSCORED)
     else:
@@ -42,7 +41,7 @@ def answer_lines(view: QueryView, width: int) -> list[Line]:
         if answer.finish_reason:
             said.append(f"finish reason {for_terminal(answer.finish_reason, 20)}")
         lines += flowed("   ".join(said) or "nobody judged this answer", width, Role.STRONG)
-    readable = any(gold.eligible is not False for gold in view.diagnosis.gold) or not view.diagnosis.gold
+    readable = view.texts.shows_reference
     if trace.reference and readable:
         lines += [BLANK, head("reference", width), *_long(trace.reference, width)]
     elif trace.reference:
@@ -51,7 +50,7 @@ def answer_lines(view: QueryView, width: int) -> list[Line]:
             *flowed("(reference not shown: the query's user may not read its evidence)", width, Role.UNSCORED),
         ]
     if view.judgement is not None:
-        sides = (Side.REFERENCE,) * readable + (Side.ANSWER,) * (not leaked)
+        sides = (Side.REFERENCE,) * readable + (Side.ANSWER,) * view.texts.shows_answer
         lines += [BLANK, *_judged(view.judgement, sides, width)]
     return lines
 

@@ -35,11 +35,9 @@ from ragaudit.tui.screens.review import ReviewScreen
 from ragaudit.tui.session import Session
 from ragaudit.tui.theme import DARK, LIGHT, THEMES
 
-if TYPE_CHECKING:
-    from ragaudit.tui.exporting import ExportRequest
-
 if TYPE_CHECKING:  # the app starts without them
     from ragaudit.tui.comparing import Comparing
+    from ragaudit.tui.exporting import ExportRequest
     from ragaudit.tui.trials import Trials
 
 LOOK_SECONDS = 1.0

@@ -188,7 +188,7 @@ def _answer(letter: str, shown: Shown, width: int) -> Line:
     answer = shown.view.trace.answer
     if answer is None or answer.text is None:
         return line((f"{letter} no answer was logged", Role.UNSCORED))
-    if shown.view.diagnosis.leaks:
+    if not shown.view.texts.shows_answer:
         return line((cut(f"{letter} answer not shown: a leak stood in the prompt", width), Role.UNSCORED))
     judged = {True: "correct", False: "not correct", None: "not judged"}[answer.correct]
     start = f"{letter} [{judged}] "

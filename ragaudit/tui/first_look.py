@@ -39,9 +39,8 @@ def first_look(path: Path, query_id: str | None, out: TextIO) -> Iterator[None]:
 
 def lines(seen: Glimpse) -> list[str]:
     """The three lines that the review screen starts with."""
-    stands = (
-        f"{seen.outcome.replace('_', ' ').upper()} at {seen.stage}" if seen.stage != "none" else seen.outcome.upper()
-    )
+    where = {"none": "", "undetermined": ", stage not decided"}.get(seen.stage, f" at {seen.stage}")
+    stands = seen.outcome.replace("_", " ").upper() + where
     cause = f": {seen.cause.replace('_', ' ')}" if seen.cause else ""
     mark = "!! LEAK  " if seen.is_leak else ""
     return [

@@ -261,8 +261,7 @@ class Session:
         Raises:
             AuditFileError: It could not be saved; nothing was changed.
         """
-        said = f"{verdict.value.replace('_', ' ')}"
-        return self._apply(Patch(verdict=verdict, note=note), said, go_on=True)
+        return self._apply(Patch(verdict=verdict, note=note), verdict.value.replace("_", " "))
 
     def annotate(self, patch: Patch) -> str:
         """Keep tags, a note, the right stage or the right gold, and go on. What was done, in words.
@@ -270,14 +269,13 @@ class Session:
         Raises:
             AuditFileError: It could not be saved; nothing was changed.
         """
-        return self._apply(patch, "noted", go_on=True)
+        return self._apply(patch, "noted")
 
     def undo(self) -> str:
         """Take back the last thing that was said in this terminal, and stand on its query."""
         ids = self._writable().undo()
         if not ids:
             return "nothing to undo: this terminal has said nothing yet"
-        self._pages.clear()
         self._recount()
         self.show(ids[0])
         return f"undone: {ids[0]}" + (f" and {len(ids) - 1} more" if len(ids) > 1 else "")
@@ -295,19 +293,18 @@ class Session:
             self._is_behind = True  # its row stays until one moves on: a verdict must not land on another query
         return True
 
-    def _apply(self, patch: Patch, said: str, *, go_on: bool) -> str:
+    def _apply(self, patch: Patch, said: str) -> str:
         targets = self.targets()
         row = self.current
         n = self._writable().apply(targets, patch)
         marked, self.marks = bool(self.marks), set()
-        self._pages.clear()
         self._recount()
         if row is not None:
             place = self._index_of(row.query_id)
             if place is None:  # it no longer matches the filter: the next one has moved up to its place
                 self.go(self._place_left(row.query_id))
             else:
-                self.go(place + (1 if go_on and not marked else 0))
+                self.go(place + (not marked))
         what = targets[0] if n == 1 else f"{n} queries"
         return f"saved: {what} {said}. {self.reviewed} reviewed"
 

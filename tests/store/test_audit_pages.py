@@ -141,12 +141,36 @@ def test_a_row_holds_what_a_list_shows(reader):
     assert (row.n_gold, row.gap, row.query_text) == (0, None, "REFUND for 100% of_it")
 
 
-@pytest.mark.parametrize("wanted", ["stage:fuse", "outcome:fail", "outcome:fail stage:fuse", "cause:x"])
-def test_common_filters_go_through_an_index(reader, wanted):
-    condition, values = parse_filter(wanted).where()
-    sql = f"SELECT count(*) FROM queries q WHERE {condition}"
-    steps = [step for *_, step in reader._connection.execute(f"EXPLAIN QUERY PLAN {sql}", values)]
-    assert not [step for step in steps if step.startswith("SCAN")]
+@pytest.mark.parametrize(
+    ("wanted", "plan"),
+    [
+        ("outcome:fail", "SEARCH q USING INDEX queries_outcome (outcome=?)"),
+        ("stage:fuse", "SEARCH q USING INDEX queries_stage (stage=?)"),
+        ("outcome:fail stage:fuse", "SEARCH q USING INDEX queries_stage_outcome (stage=? AND outcome=?)"),
+        ("cause:x", "SEARCH q USING INTEGER PRIMARY KEY (rowid=?)"),
+        ("is:leak", "SEARCH q USING INTEGER PRIMARY KEY (rowid<?)"),
+    ],
+)
+def test_pages_go_through_an_index_and_need_no_sort(reader, wanted, plan):
+    steps = _plan(reader, wanted)
+    assert steps[0] == plan
+    assert not [step for step in steps if step.startswith(("SCAN", "USE TEMP B-TREE"))]
+
+
+@pytest.mark.parametrize("wanted", ["", "is:failing", "is:failing is:unreviewed", "refund", "recall<0.5", "tag:x"])
+def test_pages_of_any_other_filter_are_read_in_order_and_need_no_sort(reader, wanted):
+    steps = _plan(reader, wanted)
+    assert steps[0] == "SCAN q"
+    assert not [step for step in steps if step.startswith("USE TEMP B-TREE")]
+
+
+def _plan(reader, wanted):
+    """The steps in which SQLite answers what `page` asks, as `page` asks it."""
+    asked = []
+    reader._connection.set_trace_callback(asked.append)
+    reader.page(parse_filter(wanted), offset=5)
+    reader._connection.set_trace_callback(None)
+    return [step for *_, step in reader._connection.execute(f"EXPLAIN QUERY PLAN {asked[0]}")]
 
 
 # --- results ----------------------------------------------------------------------------------------------------------

@@ -47,7 +47,7 @@ class AppScreen(Screen[None]):
     @property
     def judging(self) -> Judging:
         """What is judged meanwhile."""
-        return cast("ReviewApp", self.app).judging
+        return self.review_app.judging
 
     def compose(self) -> ComposeResult:
         """Bar, body, status, footer."""
@@ -92,6 +92,44 @@ class AppScreen(Screen[None]):
             top.show([_justified(f" {run}   {said}", " ".join(names) + " ", top.room)])
         else:
             top.show([_justified(f" {said}", narrow + " ", top.room)])
+
+
+class PanedScreen(AppScreen):
+    """A screen of several panes: all of them where there is room, else the one that has the floor. Give `PANES`."""
+
+    PANES: ClassVar[tuple[str, ...]] = ()
+    pane_shown = ""
+
+    def pane(self, name: str) -> Pane:
+        """A pane by its name."""
+        return self.query_one(f"#{name}", Pane)
+
+    def show_pane(self, name: str) -> None:
+        """Give a pane the floor."""
+        self.pane_shown = name
+        for other in self.PANES:
+            self.set_class(other == name, f"-show-{other}")
+        self.pane(name).focus(scroll_visible=False)
+        self.call_after_refresh(self.redraw)
+
+    def action_pane(self, by: int) -> None:
+        """Another pane."""
+        self.show_pane(self.PANES[(self.PANES.index(self.pane_shown) + by) % len(self.PANES)])
+
+    def action_zoom(self) -> None:
+        """The pane alone, or all of them."""
+        self.toggle_class("-zoom")
+        self.call_after_refresh(self.redraw)
+
+    def action_back(self) -> None:
+        """Out of the zoom, else where `back` leads."""
+        if self.has_class("-zoom"):
+            self.action_zoom()
+        else:
+            self.back()
+
+    def back(self) -> None:
+        """Where esc leads when nothing is zoomed."""
 
 
 def bar(id: str) -> Pane:

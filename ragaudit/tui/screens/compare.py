@@ -32,7 +32,7 @@ from ragaudit.tui.funnel_view import list_label
 from ragaudit.tui.keys import COMPARE, bindings
 from ragaudit.tui.lines import Line, Role, flowed, line
 from ragaudit.tui.panes import Pane
-from ragaudit.tui.screens.base import AppScreen, bar
+from ragaudit.tui.screens.base import PanedScreen, bar
 from ragaudit.tui.screens.freezing import FreezeDialog
 
 PANES = ("changes", "a", "b", "difference", "verdict", "transitions")
@@ -70,11 +70,12 @@ class Stopped(Exception):
     """Ends the work in its thread: nobody waits for it any more."""
 
 
-class CompareScreen(AppScreen):
+class CompareScreen(PanedScreen):
     """Two runs, query by query."""
 
     NAME = "compare"
     KEYS = COMPARE
+    PANES = PANES
     BINDINGS = bindings(COMPARE)
 
     class Told(Message):
@@ -149,18 +150,6 @@ class CompareScreen(AppScreen):
     def here(self) -> str | None:
         """The query that is shown."""
         return self.comparing.here
-
-    def pane(self, name: str) -> Pane:
-        """A pane by its name."""
-        return self.query_one(f"#{name}", Pane)
-
-    def show_pane(self, name: str) -> None:
-        """Give a pane the floor."""
-        self.pane_shown = name
-        for other in PANES:
-            self.set_class(other == name, f"-show-{other}")
-        self.pane(name).focus(scroll_visible=False)
-        self.call_after_refresh(self.redraw)
 
     # --- the work -----------------------------------------------------------------------------------------------------
 
@@ -338,15 +327,6 @@ class CompareScreen(AppScreen):
         self.pane("changes").point(self.comparing.index)
         self._draw_query()
 
-    def action_pane(self, by: int) -> None:
-        """Another pane."""
-        self.show_pane(PANES[(PANES.index(self.pane_shown) + by) % len(PANES)])
-
-    def action_zoom(self) -> None:
-        """The pane alone, or all of them."""
-        self.toggle_class("-zoom")
-        self.call_after_refresh(self.redraw)
-
     def action_stage(self, by: int) -> None:
         """Both sides at the list before or after."""
         names = list_names(*(side.view for side in self.sides)) if self.sides is not None else []
@@ -403,11 +383,8 @@ class CompareScreen(AppScreen):
     def _frozen(self, said: str | None) -> None:
         self.say(said or "nothing was written")
 
-    def action_back(self) -> None:
-        """Out of the zoom, else to the review; what is not worked out by then is given up."""
-        if self.has_class("-zoom"):
-            self.action_zoom()
-            return
+    def back(self) -> None:
+        """To the review; what is not worked out by then is given up."""
         if self._working:
             self._working = False
             self.workers.cancel_group(self, "compare")

@@ -13,7 +13,7 @@ from ragaudit.tui.keys import EXPERIMENTS, bindings
 from ragaudit.tui.lines import flowed
 from ragaudit.tui.overview_view import REFUTED, experiment_rows
 from ragaudit.tui.panes import Pane
-from ragaudit.tui.screens.base import AppScreen
+from ragaudit.tui.screens.base import PanedScreen
 from ragaudit.tui.screens.choosing import ChooseDialog
 
 PANES = ("ranked", "details", "journal")
@@ -37,11 +37,12 @@ TITLES = {
 }
 
 
-class ExperimentsScreen(AppScreen):
+class ExperimentsScreen(PanedScreen):
     """What to change next, one variable at a time."""
 
     NAME = "experiments"
     KEYS = EXPERIMENTS
+    PANES = PANES
     BINDINGS = bindings(EXPERIMENTS)
 
     def body(self) -> ComposeResult:
@@ -58,18 +59,6 @@ class ExperimentsScreen(AppScreen):
         """The journal may have been written to meanwhile."""
         self.review_app.trials.read()
         super().on_screen_resume()
-
-    def pane(self, name: str) -> Pane:
-        """A pane by its name."""
-        return self.query_one(f"#{name}", Pane)
-
-    def show_pane(self, name: str) -> None:
-        """Give a pane the floor."""
-        self.pane_shown = name
-        for other in PANES:
-            self.set_class(other == name, f"-show-{other}")
-        self.pane(name).focus(scroll_visible=False)
-        self.call_after_refresh(self.redraw)
 
     @property
     def current(self) -> Experiment | None:
@@ -114,21 +103,9 @@ class ExperimentsScreen(AppScreen):
         self.review_app.action_show_screen("review")
         self.review_app.say(f"{counted(self.session.count, 'query', 'queries')} marked; esc shows all queries again")
 
-    def action_pane(self, by: int) -> None:
-        """Another pane."""
-        self.show_pane(PANES[(PANES.index(self.pane_shown) + by) % len(PANES)])
-
-    def action_zoom(self) -> None:
-        """The pane alone, or all of them."""
-        self.toggle_class("-zoom")
-        self.call_after_refresh(self.redraw)
-
-    def action_back(self) -> None:
-        """Out of the zoom, else to the overview."""
-        if self.has_class("-zoom"):
-            self.action_zoom()
-        else:
-            self.review_app.action_show_screen("overview")
+    def back(self) -> None:
+        """To the overview."""
+        self.review_app.action_show_screen("overview")
 
     def action_plan(self) -> None:
         """Write it into the journal; where it fits several keys, ask which."""

@@ -19,7 +19,7 @@ from ragaudit.tui.lines import Role, line
 from ragaudit.tui.panes import Pane
 from ragaudit.tui.query_view import QueryView
 from ragaudit.tui.queue_view import LEGEND, queue_row
-from ragaudit.tui.screens.base import AppScreen, bar
+from ragaudit.tui.screens.base import PanedScreen, bar
 from ragaudit.tui.screens.dialogs import NoteDialog, ReadDialog
 
 PANES = ("queue", "funnel", "hits", "chunk", "answer", "diagnosis")
@@ -52,11 +52,12 @@ TITLES = {
 }
 
 
-class ReviewScreen(AppScreen):
+class ReviewScreen(PanedScreen):
     """One query at a time."""
 
     NAME = "review"
     KEYS = REVIEW
+    PANES = PANES
     BINDINGS = bindings(REVIEW)
 
     def __init__(self) -> None:
@@ -87,18 +88,10 @@ class ReviewScreen(AppScreen):
         self._load()
         self.call_after_refresh(self.show_pane, self.pane_shown)
 
-    def pane(self, name: str) -> Pane:
-        """A pane by its name."""
-        return self.query_one(f"#{name}", Pane)
-
     def show_pane(self, name: str) -> None:
-        """Give a pane the floor: where there is room for one, it is the one."""
-        self.pane_shown = self.session.layout["pane"] = name
-        for other in PANES:
-            self.set_class(other == name, f"-show-{other}")
-        self.pane(name).focus(scroll_visible=False)
-        self._top()
-        self.call_after_refresh(self._draw_panes)
+        """Give a pane the floor, also the next time."""
+        self.session.layout["pane"] = name
+        super().show_pane(name)
 
     # --- drawing ------------------------------------------------------------------------------------------------------
 
@@ -189,21 +182,9 @@ class ReviewScreen(AppScreen):
         else:
             self.say("the last query of the queue" if by > 0 else "the first query of the queue")
 
-    def action_pane(self, by: int) -> None:
-        """Another pane."""
-        place = PANES.index(self.pane_shown)
-        self.show_pane(PANES[(place + by) % len(PANES)])
-
-    def action_zoom(self) -> None:
-        """The pane alone, or all of them."""
-        self.toggle_class("-zoom")
-        self.call_after_refresh(self.redraw)
-
-    def action_back(self) -> None:
-        """Out of the zoom, else without the filter."""
-        if self.has_class("-zoom"):
-            self.action_zoom()
-        elif self.session.filter is not EVERYTHING:
+    def back(self) -> None:
+        """Without the filter."""
+        if self.session.filter is not EVERYTHING:
             self.session.narrow("")
             self.redraw()
             self.say("all queries are shown; f filters them again")
