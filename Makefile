@@ -17,7 +17,7 @@ demo: $(READY)
 	$(BIN)/ragaudit demo
 
 test: $(READY)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
 lint: $(READY)
 	$(BIN)/ruff format --check .

@@ -169,7 +169,9 @@ def test_no_filter_or_acl_lever_admits_a_predicate_an_acl_or_nothing(known: Leve
 
 
 @pytest.mark.parametrize(
-    "value", [None, {}, [], (), {"a": {"b": 1}}, [{"x": 1}], "drop\nit", "a" * 1001, object()], ids=repr
+    "value",
+    [None, {}, [], (), {"a": {"b": 1}}, [{"x": 1}], "drop\nit", "a" * 1001, object()],
+    ids=lambda value: "object" if type(value) is object else repr(value),  # its repr is an address, of this process
 )
 @EACH
 def test_nothing_and_structures_are_admitted_by_no_lever_but_a_floor_that_may_be_off(known: Lever, value: Any) -> None:

@@ -217,7 +217,16 @@ def test_a_run_that_was_interrupted_goes_on_where_it_stopped(tmp_path: Path) -> 
 
 def test_stop_keeps_what_is_done_and_reads_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live, "GRACE_SECONDS", 0.05)
-    client = Stuck("first q2")
+
+    class StuckFromThenOn(Stuck):
+        """However late the stop is heard, four calls are in flight and the rest waits."""
+
+        async def work(self, request: Request) -> None:
+            await super().work(request)
+            if self.stuck.is_set():
+                await asyncio.sleep(3600)
+
+    client = StuckFromThenOn("first q2")
     seen: list[JudgeProgress] = []
     with a_tape(tmp_path) as tape:
         judged = list(

@@ -1,7 +1,6 @@
 """Audits for the app's tests, and a way to drive the app: `drive(audit, size, steps)` runs steps against the screen."""
 
 import asyncio
-import os
 import shutil
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
@@ -67,18 +66,3 @@ def status(app: ReviewApp) -> str:
 def screen_text(app: ReviewApp) -> str:
     """All cells of the screen as text."""
     return "\n".join(strip.text.rstrip() for strip in app.screen._compositor.render_strips())
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """A test that is written for both sizes runs at one of them, in turn; RAGAUDIT_BOTH_SIZES=1 runs it at both."""
-    if os.environ.get("RAGAUDIT_BOTH_SIZES"):
-        return
-    kept: list[pytest.Item] = []
-    left_out: list[pytest.Item] = []
-    for item in items:
-        name, _, given = item.nodeid.partition("[")
-        is_ours = "tests/tui/" in name and "snapshots" not in name
-        other = "120x36" if len(name) % 2 else "80x24"
-        (left_out if is_ours and other in given else kept).append(item)
-    config.hook.pytest_deselected(items=left_out)
-    items[:] = kept

@@ -195,7 +195,7 @@ def test_a_damaged_journal_is_shown_as_damaged_and_left_alone(run, size, journal
     journal.write_text("no json\n")
 
     async def steps(app, pilot):
-        assert ":1: not JSON" in pane(app, "journal").text().replace("\n", "")
+        assert ":1:notJSON" in "".join(pane(app, "journal").text().split()), "wherever the path makes it break"
         await pilot.press("t")
         assert journal.read_text() == "no json\n"
         assert pane(app, "ranked").count == 3

@@ -75,6 +75,7 @@ def test_step_through_the_demo_and_leave(demo, terminal):
     terminal.wait_for("find /")
     terminal.type("notice period", "Enter")
     terminal.wait_for("q-013 [1 of 2]")
+    terminal.wait_for("2 match")
     terminal.resize(120, 36)
     terminal.wait_for("[Review] Experiments Compare")
     terminal.type("q")

@@ -1,17 +1,18 @@
 """`ragaudit judge`: what judging would take, judging, how far the judge agrees with gold ids and with people."""
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 from ragaudit.audit.judging import samples
 from ragaudit.cli.bundle_options import bundle_options, find, limit_options, opened
-from ragaudit.cli.judging import NO_MODEL, judge_of, judged_into
+from ragaudit.cli.judging import judged_into
+from ragaudit.cli.judging_again import both_modes, counted, judged_in, unasked_in
 from ragaudit.cli.options import PATH, quiet_option
 from ragaudit.cli.streams import ExitCode, Streams
 from ragaudit.cli.tape_paths import folder_of, tape_paths
@@ -19,11 +20,8 @@ from ragaudit.config import JudgeSettings, QuadrantSettings, Settings, load_sett
 from ragaudit.errors import ConfigError, InputError
 from ragaudit.judge.agree import against_gold, between_modes, replicated_verdicts
 from ragaudit.judge.calibrate import compare, described, read_labels
-from ragaudit.judge.how import HowToJudge
 from ragaudit.judge.plan import nothing_recorded, recorded
 from ragaudit.judge.plan import plan as worked_out
-from ragaudit.judge.runner import run as run_judge
-from ragaudit.judge.score import NOT_ASKED
 from ragaudit.judge.settings import how_to_judge, prompts_of
 from ragaudit.judge.tape import TapeMode
 from ragaudit.metrics.agreement import flip_rate
@@ -41,8 +39,6 @@ from ragaudit.report.figures import queries
 from ragaudit.report.plan_text import plan_document, plan_text
 from ragaudit.store import AuditReader
 from ragaudit.store.calibration import write_calibration
-
-T = TypeVar("T")
 
 model_option = click.option("--judge", metavar="MODEL", help="The model, as LiteLLM names it; wins over ragaudit.toml.")
 tape_option = click.option(
@@ -87,7 +83,7 @@ def plan(
     lookup = nothing_recorded if tape == TapeMode.ALL else recorded(*tape_paths(settings, folder_of(run.paths)))
     with streams.progress("samples", limit) as progress:
         found = worked_out(
-            _counted(samples(run, limit=limit), progress),
+            counted(samples(run, limit=limit), progress),
             prompts=prompts_of(settings, folder_of(run.paths)),
             how=how_to_judge(settings),
             lookup=lookup,
@@ -193,13 +189,13 @@ def agree(
         else:
             wanted = {judgement.query_id for judgement in reader.iter_judgements()}
     if (folder := modes or replicates) is not None:
-        ways = _both_modes if modes is not None else partial(_replicates, times=times)
-        said = _judged_in(streams, folder, wanted, judge, tape, limit, ways)
+        ways = both_modes if modes is not None else partial(several_seeds, times=times)
+        said = judged_in(streams, folder, wanted, judge, tape, limit, ways)
         if modes is not None:
             _show_modes(streams, summary, said, as_json)
         else:
             _show_replicates(streams, summary, said, as_json)
-        if unasked := _unasked(said):
+        if unasked := unasked_in(said):
             streams.complain(f"judge: the budget did not reach {queries(unasked)}. Raise max_cost or overall_timeout.")
             ctx.exit(ExitCode.JUDGE)
         return
@@ -319,18 +315,6 @@ def _document(
     }
 
 
-def _replicates(how: HowToJudge, times: int) -> list[tuple[str, HowToJudge]]:
-    """The same, each with a seed of its own."""
-    first = how.parameters.get("seed", 1)
-    start = first if isinstance(first, int) else 1
-    seeds = range(start, start + times)
-    return [(f"seed {n}", how.model_copy(update={"parameters": {**how.parameters, "seed": n}})) for n in seeds]
-
-
-def _both_modes(how: HowToJudge) -> list[tuple[str, HowToJudge]]:
-    return [(mode.replace("_", " "), how.model_copy(update={"mode": mode})) for mode in ("matrix", "per_claim")]
-
-
 def _show_replicates(streams: Streams, summary: Summary, said: list[list[Judgement]], as_json: bool) -> None:
     """How often a verdict differs between replicates."""
     found = flip_rate(replicated_verdicts(said), seed=summary.run.seed, resamples=summary.run.resamples)
@@ -349,54 +333,6 @@ def _show_modes(streams: Streams, summary: Summary, said: list[list[Judgement]],
         streams.json(_document(summary, "matrix mode", both.queries, figures, both.differing))
     else:
         streams.text(modes_text(both, figures))
-
-
-def _unasked(said: list[list[Judgement]]) -> int:
-    """How many queries were not asked about to the end."""
-    unsent = (
-        judgement.query_id
-        for one_way in said
-        for judgement in one_way
-        if any((call.error or "").startswith(NOT_ASKED) for call in judgement.calls)
-    )
-    return len(set(unsent))
-
-
-def _judged_in(
-    streams: Streams,
-    folder: Path,
-    wanted: Collection[str],
-    model: str | None,
-    mode: str,
-    limit: int | None,
-    ways: Callable[[HowToJudge], list[tuple[str, HowToJudge]]],
-) -> list[list[Judgement]]:
-    """Judge the same samples in several ways, one after the other."""
-    bundle = opened(find(folder, {}), {})
-    who = judge_of(streams, bundle, model or "auto", mode)
-    if who is None:
-        raise ConfigError(NO_MODEL)
-    said: list[list[Judgement]] = []
-    with who.tape:
-        for name, how in ways(who.how):
-            judged = run_judge(
-                (sample for sample in samples(bundle, limit=limit) if sample.query_id in wanted),
-                prompts=who.prompts,
-                how=how,
-                tape=who.tape,
-                client=who.client,
-                limits=who.limits,
-                so_far=who.so_far,
-            )
-            with streams.progress(f"queries judged ({name})", limit) as progress:
-                said.append(list(_counted(judged, progress)))
-    return said
-
-
-def _counted(items: Iterable[T], progress: Callable[[int], None]) -> Iterator[T]:
-    for n, item in enumerate(items, start=1):
-        yield item
-        progress(n)
 
 
 def _settings(settings: Settings) -> JudgeSettings:
