@@ -12,7 +12,7 @@ import click
 from ragaudit.audit.judging import samples
 from ragaudit.cli.bundle_options import bundle_options, find, limit_options, opened
 from ragaudit.cli.judging import judged_into
-from ragaudit.cli.judging_again import both_modes, counted, judged_in, unasked_in
+from ragaudit.cli.judging_again import both_modes, counted, judged_in, several_seeds, unasked_in
 from ragaudit.cli.options import PATH, quiet_option
 from ragaudit.cli.streams import ExitCode, Streams
 from ragaudit.cli.tape_paths import folder_of, tape_paths
