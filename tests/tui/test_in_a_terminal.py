@@ -27,7 +27,9 @@ class Terminal:
 
     def _run(self, *arguments: str) -> str:
         assert TMUX is not None
-        environment = {k: v for k, v in os.environ.items() if k not in ("TMUX", "NO_COLOR")} | {"PS1": "ready$ "}
+        environment = {k: v for k, v in os.environ.items() if k not in ("TMUX", "NO_COLOR", "COLUMNS", "LINES")} | {
+            "PS1": "ready$ "
+        }
         done = subprocess.run(
             [TMUX, "-S", self._socket, *arguments], capture_output=True, text=True, env=environment, check=True
         )
