@@ -148,7 +148,8 @@ class Loopback:
                 _send(handler, step.code, json.dumps(error).encode(), step.headers)
             case Raw():
                 handler.close_connection = True
-                _send(handler, step.code, step.body, length=step.announced)
+                # Said, so that the client does not send its next request into a connection that is about to close.
+                _send(handler, step.code, step.body, {"Connection": "close"}, length=step.announced)
             case Die():
                 handler.close_connection = True
                 linger = struct.pack("ii", 1, 0)
