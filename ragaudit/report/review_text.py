@@ -24,6 +24,16 @@ def review_facts(review: Review, diagnosis: Diagnosis) -> list[tuple[str, str]]:
     return said
 
 
+def review_word(review: Review | None) -> str:
+    """What was said of a query in a word or two: `agree`, `agree +note`, `noted`; empty = nothing yet."""
+    if review is None:
+        return ""
+    more = any((review.note, review.tags, review.stage is not None, review.gold is not None))
+    if review.verdict is None:
+        return "noted" if more else ""
+    return review.verdict.value.replace("_", " ") + (" +note" if more else "")
+
+
 def agreement_sentence(found: ReviewAgreement) -> str:
     """One line: `you agree with 15 of 17 (0.88 [0.66, 0.97]), kappa 0.85 [0.60, 1.00] (n 16): small sample`."""
     n = found.agreed + found.disagreed

@@ -51,7 +51,7 @@ REVIEW = (
     Key("review.disagree", "2", "verdict('disagree')", "disagree", "Disagree with it, and go on", True),
     Key("review.gold_wrong", "3", "verdict('gold_wrong')", "gold wrong", "The gold is wrong, and go on"),
     Key("review.unsure", "4", "verdict('unsure')", "unsure", "Unsure, and go on"),
-    Key("review.annotate", "a", "annotate", "note", "Note, tags, the right stage, the right gold", True),
+    Key("review.annotate", "a", "annotate", "note", "Note, tags, the right stage, the right gold, and stay", True),
     Key("review.undo", "u", "undo", "undo", "Take back the last verdict or note"),
     *MOVING[2:],
     Key("review.mark", "m", "mark", "mark", "Mark this query: a verdict is then about all marked ones"),

@@ -261,15 +261,15 @@ class Session:
         Raises:
             AuditFileError: It could not be saved; nothing was changed.
         """
-        return self._apply(Patch(verdict=verdict, note=note), verdict.value.replace("_", " "))
+        return self._apply(Patch(verdict=verdict, note=note), verdict.value.replace("_", " "), step=1)
 
     def annotate(self, patch: Patch) -> str:
-        """Keep tags, a note, the right stage or the right gold, and go on. What was done, in words.
+        """Keep a note, tags, the right stage or the right gold, and stay for a verdict. What was done, in words.
 
         Raises:
             AuditFileError: It could not be saved; nothing was changed.
         """
-        return self._apply(patch, "noted")
+        return self._apply(patch, "noted", step=0)
 
     def undo(self) -> str:
         """Take back the last thing that was said in this terminal, and stand on its query."""
@@ -293,7 +293,7 @@ class Session:
             self._is_behind = True  # its row stays until one moves on: a verdict must not land on another query
         return True
 
-    def _apply(self, patch: Patch, said: str) -> str:
+    def _apply(self, patch: Patch, said: str, *, step: int) -> str:
         targets = self.targets()
         row = self.current
         n = self._writable().apply(targets, patch)
@@ -304,7 +304,7 @@ class Session:
             if place is None:  # it no longer matches the filter: the next one has moved up to its place
                 self.go(self._place_left(row.query_id))
             else:
-                self.go(place + (not marked))
+                self.go(place if marked else place + step)
         what = targets[0] if n == 1 else f"{n} queries"
         return f"saved: {what} {said}. {self.reviewed} reviewed"
 

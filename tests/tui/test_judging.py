@@ -276,7 +276,7 @@ def test_reviewing_goes_on_meanwhile_and_both_are_kept(audit, model, size):
         await start(app, pilot, "j")
         await until(pilot, lambda: model.begun == 3)
         assert ("judging 0/3" if size == WIDE else "judging 0%") in pane(app, "top").text()
-        await pilot.press("1", "a", *"slow", "enter")
+        await pilot.press("1", "a", "tab", *"slow", "enter")
         await pilot.press("J")
         assert status(app).startswith("judging goes on: o shows how far it is")
         model.let()
@@ -485,7 +485,7 @@ def test_while_a_note_is_written_the_queue_does_not_move_under_it(audit, model):
     async def steps(app, pilot):
         await start(app, pilot, "j")
         await until(pilot, lambda: model.begun == 3)
-        await pilot.press("a", *"mine")
+        await pilot.press("a", "tab", *"mine")
         model.let()
         await until(pilot, lambda: app.judging.moment is not None and app.judging.moment.done == 3)
         app._look()

@@ -284,11 +284,11 @@ def test_the_gold_span_is_marked_and_what_took_its_place_is_beside_it(audit, siz
 
 
 @SIZES
-def test_a_note_is_kept_with_tags_stage_and_gold_and_goes_on(audit, size):
+def test_a_note_is_kept_with_tags_stage_and_gold_and_one_stays_for_the_verdict(audit, size):
     async def steps(app, pilot):
         await pilot.press("a")
         assert isinstance(app.screen, NoteDialog)
-        await pilot.press(*"short old", "tab", *"looks odd", "tab", *"fus", "tab", *"c1 c4", "enter")
+        await pilot.press(*"looks odd", "tab", *"short old", "tab", *"fus", "tab", *"c1 c4", "enter")
         await pilot.pause()
         review = said(audit, "q1")
         assert (review.tags, review.note, review.stage, review.gold) == (
@@ -297,11 +297,14 @@ def test_a_note_is_kept_with_tags_stage_and_gold_and_goes_on(audit, size):
             Stage.FUSE,
             ("c1", "c4"),
         )
-        assert (app.session.here, status(app)) == ("q3", "saved: q1 noted. 0 reviewed")
-        await pilot.press("p", "a")
-        assert [app.screen.query_one(f"#{name}").value for name in ("tags", "note", "stage", "gold")] == [
-            "short old",
+        assert (app.session.here, status(app)) == ("q1", "saved: q1 noted. 0 reviewed")
+        assert " q1 [1 of 3] noted   0 reviewed" in pane(app, "top").text()
+        await pilot.press("1", "p")
+        assert " q1 [1 of 3] agree +note   1 reviewed" in pane(app, "top").text()
+        await pilot.press("a")
+        assert [app.screen.query_one(f"#{name}").value for name in ("note", "tags", "stage", "gold")] == [
             "looks odd",
+            "short old",
             "fuse",
             "c1 c4",
         ]
@@ -327,9 +330,9 @@ def test_a_note_with_an_unknown_stage_says_so_and_saves_nothing(audit, size):
 @SIZES
 def test_a_note_on_marked_queries_adds_tags_and_leaves_their_own(audit, size):
     async def steps(app, pilot):
-        await pilot.press("a", *"mine", "enter")
+        await pilot.press("a", "tab", *"mine", "enter")
         await pilot.pause()
-        await pilot.press("M", "a", *"all", "enter")
+        await pilot.press("M", "a", "tab", *"all", "enter")
         await pilot.pause()
         assert said(audit, "q1").tags == ("mine", "all")
         assert said(audit, "q5").tags == ("all",)
@@ -341,7 +344,7 @@ def test_a_note_on_marked_queries_adds_tags_and_leaves_their_own(audit, size):
 def test_keys_are_text_while_a_field_has_focus(audit, size):
     async def steps(app, pilot):
         await pilot.press("a", "1", "q", "u")
-        assert app.screen.query_one("#tags").value == "1qu"
+        assert app.screen.query_one("#note").value == "1qu"
         await pilot.press("escape")
         assert said(audit, "q1") is None and app.is_running
 

@@ -196,9 +196,9 @@ class FindDialog(Dialog[str]):
 
 
 class NoteDialog(Dialog[str]):
-    """Tags, a note, the right stage, the right gold; enter saves all of it and answers with what was done."""
+    """A note, tags, the right stage, the right gold; enter saves all of it and answers with what was done."""
 
-    FIELDS = ("tags", "note", "stage", "gold")
+    FIELDS = ("note", "tags", "stage", "gold")
 
     def __init__(self, session: Session, view: QueryView | None) -> None:
         """Starts from what was said before, unless it is about several queries."""
@@ -209,7 +209,7 @@ class NoteDialog(Dialog[str]):
         """A line a field."""
         targets = self._session.targets()
         review = self._view.review if self._view is not None and len(targets) == 1 else None
-        values = {"tags": "", "note": "", "stage": "", "gold": ""}
+        values = dict.fromkeys(self.FIELDS, "")
         if review is not None:
             values = {
                 "tags": " ".join(review.tags),
@@ -240,7 +240,7 @@ class NoteDialog(Dialog[str]):
         if self._view is not None:
             golds = " ".join(for_terminal(i, 30) for i in self._view.gold_ids[:6])
             lines += flowed(f"gold now: {golds or '(none)'}; ids side by side, - for none", 72, Role.DIM)
-        lines += [line(("enter saves and goes on, tab next field, esc cancels", Role.DIM))]
+        lines += [line(("enter saves, tab next field, esc cancels", Role.DIM))]
         self.query_one("#hint", Pane).show(lines)
 
     @on(Input.Submitted)

@@ -8,6 +8,7 @@ from ragaudit.diagnosis.registry import CAUSES
 from ragaudit.errors import RagauditError
 from ragaudit.model.review import ReviewVerdict
 from ragaudit.report.clean import for_terminal
+from ragaudit.report.review_text import review_word
 from ragaudit.store.filters import EVERYTHING, Sort
 from ragaudit.tui.answer_view import answer_lines
 from ragaudit.tui.chunk_view import chunk_lines
@@ -124,7 +125,10 @@ class ReviewScreen(PanedScreen):
     def _top(self) -> None:
         session = self.session
         place = f"{session.index + 1:,} of {session.count:,}" if session.count else "0 of 0"
-        said = [f"{for_terminal(self.view.query_id, 24) if self.view is not None else '-'} [{place}]"]
+        here, yours = "-", ""
+        if self.view is not None:
+            here, yours = for_terminal(self.view.query_id, 24), review_word(self.view.review)
+        said = [f"{here} [{place}]{yours and ' ' + yours}"]
         said.append(f"{session.reviewed:,} reviewed")
         if session.marks:
             said.append(f"{len(session.marks):,} marked")
