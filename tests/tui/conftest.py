@@ -18,6 +18,8 @@ from ragaudit.tui.session import Session
 from tests.conftest import ROOT
 
 NARROW, WIDE = (80, 24), (120, 36)
+PATIENCE = 30.0
+"""Seconds."""
 NOON = datetime(2026, 1, 2, 12, 0, tzinfo=UTC)
 
 Steps = Callable[[ReviewApp, Pilot], Awaitable[None]]
@@ -49,6 +51,15 @@ def drive(path: Path, size: tuple[int, int], steps: Steps, **options: str | None
                 await steps(app, pilot)
 
     asyncio.run(body())
+
+
+async def until(pilot: Pilot, holds: Callable[[], object]) -> None:
+    """Let the app go on until something holds: what a busy machine does late is waited for."""
+    for _ in range(int(PATIENCE / 0.02)):
+        if holds():
+            return
+        await pilot.pause(0.02)
+    raise AssertionError(f"did not come: {screen_text(pilot.app)}")
 
 
 def pane(app: ReviewApp, name: str) -> Pane:

@@ -63,7 +63,9 @@ def test_every_choice_is_marked_in_words_and_changes_the_name(audit, size):
         assert "(x) this query   ( ) the queue: 2   ( ) all: 3" in screen_text(app)
         assert "(x) markdown   ( ) html   ( ) jsonl   ( ) qrels   ( ) labels" in screen_text(app)
         assert "[ ] texts too" in screen_text(app)
-        await pilot.press("right")
+        assert "> what" in screen_text(app) and "> as" not in screen_text(app)
+        await pilot.press("tab", "right")
+        assert "> as" in screen_text(app) and "> what" not in screen_text(app)
         assert (name(app), hint(app).splitlines()[0]) == ("q-1-x.html", "html: the same, one file for a browser")
         await pilot.press("right", "right", "shift+tab", "right")
         assert name(app) == "run-queue.qrels"
@@ -78,7 +80,7 @@ def test_every_choice_is_marked_in_words_and_changes_the_name(audit, size):
 def test_the_queue_is_what_the_filter_shows(audit):
     async def steps(app, pilot):
         app.session.narrow("second")
-        await pilot.press("e", "right", "right", "shift+tab", "right", "tab", "tab", "tab", "space", "enter")
+        await pilot.press("e", "right", "tab", "right", "right", "tab", "tab", "space", "enter")
         await written(app, pilot)
         assert status(app) == "wrote run-queue.jsonl: 1 query as jsonl with texts"
         (row,) = map(json.loads, Path("run-queue.jsonl").read_text().splitlines())
@@ -94,7 +96,7 @@ def test_the_queue_is_what_the_filter_shows(audit):
 def test_marked_queries_are_the_queue_of_their_filter(audit):
     async def steps(app, pilot):
         app.session.mark(["q2"])
-        await pilot.press("e", "right", "right", "shift+tab", "right", "enter")
+        await pilot.press("e", "right", "tab", "right", "right", "enter")
         await written(app, pilot)
         (row,) = map(json.loads, Path("run-queue.jsonl").read_text().splitlines())
         assert row["query_id"] == "q2"
@@ -122,7 +124,7 @@ def test_another_name_is_asked_about_anew_and_keeps_its_stem_when_the_format_cha
     Path("mine.md").write_text("mine")
 
     async def steps(app, pilot):
-        await pilot.press("e", "enter", "tab", "ctrl+u", *"mine.md", "enter")
+        await pilot.press("e", "enter", "tab", "tab", "ctrl+u", *"mine.md", "enter")
         assert hint(app).startswith("mine.md is there already")
         await pilot.press("shift+tab", "right")
         assert name(app) == "mine.html"
@@ -146,7 +148,7 @@ def test_a_name_that_cannot_be_is_said_in_the_dialog(audit, typed, said):
     Path("there").mkdir()
 
     async def steps(app, pilot):
-        await pilot.press("e", "tab", "ctrl+u", *typed, "enter")
+        await pilot.press("e", "tab", "tab", "ctrl+u", *typed, "enter")
         assert isinstance(app.screen, ExportDialog)
         assert hint(app).splitlines()[0] == said
 

@@ -16,11 +16,10 @@ from ragaudit.tui.screens.judge import JudgeDialog, LeaveDialog
 from ragaudit.tui.session import Session
 from tests.audit.rejudge_builders import audited_at_once, audited_without_judge
 from tests.cli.judged_bundle import Literal, judged_bundle, trace, use
-from tests.tui.conftest import NARROW, WIDE, pane, screen_text, status
+from tests.tui.conftest import NARROW, WIDE, pane, screen_text, status, until
 
 SIZES = pytest.mark.parametrize("size", [NARROW, WIDE], ids=["80x24", "120x36"])
 IDS = ("q1", "q2", "q3")
-PATIENCE = 30.0
 """Seconds after which a test gives up on what should have come long before."""
 
 
@@ -84,15 +83,6 @@ def drive(audit, size, steps, *, source="own", code=None, **options):
             assert app.return_value == code
 
     asyncio.run(body())
-
-
-async def until(pilot, holds):
-    """Let the app go on until something holds."""
-    for _ in range(int(PATIENCE / 0.02)):
-        if holds():
-            return
-        await pilot.pause(0.02)
-    raise AssertionError(f"did not come: {screen_text(pilot.app)}")
 
 
 async def planned(app, pilot):

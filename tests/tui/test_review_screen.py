@@ -7,7 +7,7 @@ from ragaudit.model.review import ReviewVerdict
 from ragaudit.store import Reviews
 from ragaudit.tui.screens.dialogs import FilterDialog, FindDialog, HelpDialog, NoteDialog, ReadDialog
 from tests.tui.builders import bare, inventory, lost_at_pack, passed, write
-from tests.tui.conftest import NARROW, WIDE, drive, pane, screen_text, status
+from tests.tui.conftest import NARROW, WIDE, drive, pane, screen_text, status, until
 
 SIZES = pytest.mark.parametrize("size", [NARROW, WIDE], ids=["80x24", "120x36"])
 TEXTS = {
@@ -89,6 +89,17 @@ def test_a_verdict_that_takes_the_query_out_of_the_filter_leaves_one_on_the_next
         assert status(app) == "the queue is empty: there is nothing to note"
 
     drive(audit, size, steps, filter_text="is:failing is:unreviewed")
+
+
+@SIZES
+def test_a_verdict_on_the_last_query_says_that_it_is_the_last(audit, size):
+    async def steps(app, pilot):
+        await pilot.press("1", "1")
+        assert status(app) == "saved: q3 agree. 2 reviewed"
+        await pilot.press("1")
+        assert status(app) == "saved: q5 agree. 3 reviewed. The last query of the queue: e exports, o shows the stages"
+
+    drive(audit, size, steps, filter_text="is:failing")
 
 
 @SIZES
@@ -509,9 +520,9 @@ def test_the_footer_fits(audit, size):
     async def steps(app, pilot):
         for screen in ("review", "overview"):
             app.action_show_screen(screen)
-            await pilot.pause()
+            await until(pilot, lambda: app.screen.query("FooterKey"))
             keys = list(app.screen.query("FooterKey"))
-            assert keys and max(key.region.right for key in keys) <= size[0]
+            assert max(key.region.right for key in keys) <= size[0]
 
     drive(audit, size, steps)
 

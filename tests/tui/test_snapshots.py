@@ -11,7 +11,7 @@ import pytest
 import textual
 
 from tests.tui.compare_audits import drive_both, pair
-from tests.tui.conftest import NARROW, WIDE, drive
+from tests.tui.conftest import NARROW, WIDE, drive, until
 
 FOLDER = Path(__file__).parent / "snapshots"
 MADE_WITH = "8.2.8"
@@ -34,6 +34,7 @@ SCREENS = {
     "experiments": (None, ("x",)),
     "note": (None, ("a",)),
     "filter": (None, ("f",)),
+    "export": (None, ("e",)),
     "find": (None, ("slash",)),
     "help": (None, ("question_mark",)),
 }
@@ -55,6 +56,7 @@ def picture(path, size, pane, keys, against=None):
             await pilot.pause()
         for field in app.screen.query("Input"):
             field.cursor_blink = False
+        await until(pilot, lambda: app.main_screen.query("FooterKey"))
         await pilot.pause(0.05)
         made.append(app.export_screenshot())
 

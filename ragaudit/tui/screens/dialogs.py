@@ -10,6 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
 from textual.screen import ModalScreen
+from textual.widget import Widget
 from textual.widgets import Input, Label
 
 from ragaudit.errors import RagauditError
@@ -39,6 +40,28 @@ class Dialog(ModalScreen[Answer], Generic[Answer]):
     def action_close(self) -> None:
         """Leave without saving."""
         self.dismiss(None)
+
+
+class Field(Horizontal):
+    """A line of a dialog: its name, with `>` before it while one types there, and what holds the value."""
+
+    def __init__(self, name: str, value: Widget) -> None:
+        """`value` is the widget."""
+        super().__init__()
+        self._label, self._value = name, value
+
+    def compose(self) -> ComposeResult:
+        """Name and value."""
+        yield Label(f"  {self._label}")
+        yield self._value
+
+    def on_descendant_focus(self) -> None:
+        """Point at it: colour alone would not tell."""
+        self.query_one(Label).update(f"> {self._label}")
+
+    def on_descendant_blur(self) -> None:
+        """It is another's turn."""
+        self.query_one(Label).update(f"  {self._label}")
 
 
 class ReadDialog(Dialog[None]):
@@ -112,9 +135,7 @@ class FilterDialog(Dialog[str]):
     def compose(self) -> ComposeResult:
         """The filter and what it may hold."""
         with Vertical(classes="dialog"):
-            with Horizontal(classes="field"):
-                yield Label("filter")
-                yield Input(self._session.filter.text, id="filter", select_on_focus=False)
+            yield Field("filter", Input(self._session.filter.text, id="filter", select_on_focus=False))
             yield Pane(id="matches", title="", help="")
 
     def on_mount(self) -> None:
@@ -168,9 +189,9 @@ class FindDialog(Dialog[str]):
 
     def compose(self) -> ComposeResult:
         """The line."""
-        with Vertical(classes="dialog"), Horizontal(classes="field"):
-            yield Label("find /")
-            yield Input(id="find", placeholder="words of the query, or its id; enter keeps, esc clears")
+        with Vertical(classes="dialog"):
+            hint = "words of the query, or its id; enter keeps, esc clears"
+            yield Field("find /", Input(id="find", placeholder=hint))
 
     @on(Input.Changed)
     def _changed(self) -> None:
@@ -221,9 +242,7 @@ class NoteDialog(Dialog[str]):
             about = for_terminal(targets[0], 40) if len(targets) == 1 else f"{len(targets)} queries"
             dialog.border_title = in_frame(f"Note on {about}")
             for name in self.FIELDS:
-                with Horizontal(classes="field"):
-                    yield Label(name)
-                    yield Input(for_terminal(values[name]), id=name)
+                yield Field(name, Input(for_terminal(values[name]), id=name))
             yield Pane(id="hint", title="", help="")
 
     def on_mount(self) -> None:

@@ -6,15 +6,15 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
+from textual.containers import Vertical
 from textual.content import Content
-from textual.widgets import Checkbox, Input, Label, RadioButton, RadioSet
+from textual.widgets import Checkbox, Input, RadioButton, RadioSet
 
 from ragaudit.report.export import ExportFormat, file_name
 from ragaudit.tui.exporting import ExportRequest, selections
 from ragaudit.tui.lines import Line, Role, flowed, line
 from ragaudit.tui.panes import Pane, in_frame
-from ragaudit.tui.screens.dialogs import Dialog
+from ragaudit.tui.screens.dialogs import Dialog, Field
 from ragaudit.tui.session import Session
 
 WORDS = {"query": "this query", "queue": "the queue", "all": "all"}
@@ -76,36 +76,22 @@ class ExportDialog(Dialog[ExportRequest]):
         """A line a choice."""
         with Vertical(classes="dialog") as dialog:
             dialog.border_title = in_frame("Export")
-            with Horizontal(classes="field"):
-                yield Label("what")
-                yield Choices(
-                    *(
-                        Option(WORDS[name] + (f": {n:,}" if name != "query" else ""), name == self._what, name=name)
-                        for name, (_, _, n) in self._selections.items()
-                    ),
-                    id="what",
-                    compact=True,
-                )
-            with Horizontal(classes="field"):
-                yield Label("as")
-                yield Choices(
-                    *(Option(form.value, form is self._form, name=form.value) for form in ExportFormat),
-                    id="as",
-                    compact=True,
-                )
-            with Horizontal(classes="field"):
-                yield Label("to")
-                yield Input(id="to", select_on_focus=False)
-            with Horizontal(classes="field"):
-                yield Label("")
-                yield Tick("texts too, as far as each query's user may read them", id="texts", compact=True)
+            offered = (
+                Option(WORDS[name] + (f": {n:,}" if name != "query" else ""), name == self._what, name=name)
+                for name, (_, _, n) in self._selections.items()
+            )
+            yield Field("what", Choices(*offered, id="what", compact=True))
+            forms = (Option(form.value, form is self._form, name=form.value) for form in ExportFormat)
+            yield Field("as", Choices(*forms, id="as", compact=True))
+            yield Field("to", Input(id="to", select_on_focus=False))
+            yield Field("", Tick("texts too, as far as each query's user may read them", id="texts", compact=True))
             yield Pane(id="hint", title="", help="")
 
     def on_mount(self) -> None:
         """Offer a name."""
         self.query_one("#hint", Pane).can_focus = False
         self._offer(self._form)
-        self.query_one("#as", Choices).focus()
+        self.query_one("#what", Choices).focus()
 
     @on(RadioSet.Changed, "#what")
     def _what_chosen(self, event: RadioSet.Changed) -> None:

@@ -4,15 +4,15 @@ from pathlib import Path
 
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical
-from textual.widgets import Input, Label
+from textual.containers import Vertical
+from textual.widgets import Input
 
 from ragaudit.errors import RagauditError
 from ragaudit.report.clean import for_terminal
 from ragaudit.tui.comparing import Comparing
 from ragaudit.tui.lines import Role, flowed, line
 from ragaudit.tui.panes import Pane, in_frame
-from ragaudit.tui.screens.dialogs import Dialog
+from ragaudit.tui.screens.dialogs import Dialog, Field
 
 
 class FreezeDialog(Dialog[str]):
@@ -31,9 +31,7 @@ class FreezeDialog(Dialog[str]):
         with Vertical(classes="dialog") as dialog:
             name = "" if found is None else for_terminal(found.candidate.name, 40)
             dialog.border_title = in_frame(f"Keep B ({name}) as a baseline")
-            with Horizontal(classes="field"):
-                yield Label("name")
-                yield Input(self._comparing.baseline_name(), id="name", select_on_focus=False)
+            yield Field("name", Input(self._comparing.baseline_name(), id="name", select_on_focus=False))
             yield Pane(id="place", title="", help="")
 
     def on_mount(self) -> None:

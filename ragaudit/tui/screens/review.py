@@ -272,13 +272,15 @@ class ReviewScreen(PanedScreen):
         if not self.session.targets():
             self.say("the queue is empty: there is nothing to give a verdict on")
             return
+        before, several = self.session.here, bool(self.session.marks)
         try:
             said = self.session.judge(ReviewVerdict(verdict))
         except RagauditError as error:
             self.say(str(error), trouble=True)
             return
         self.redraw()
-        self.say(said)
+        ended = not several and self.session.here == before
+        self.say(f"{said}. The last query of the queue: e exports, o shows the stages" if ended else said)
 
     def action_undo(self) -> None:
         """Take the last one back."""
