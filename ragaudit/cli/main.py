@@ -5,6 +5,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from importlib import import_module
+from keyword import iskeyword
 
 import click
 
@@ -19,6 +20,8 @@ COMMANDS: dict[str, str] = {
     "audit": "Say for every query which stage lost the evidence, with proof.",
     "show": "One query: journey, evidence, diagnosis, what to change.",
     "review": "Step through failing queries in the terminal app, and say what you think of them.",
+    "import": "Read the traces of another tool, and say how each field was come by.",
+    "formats": "The formats that import reads.",
     "next": "The next experiments: one variable each, ranked, with what they would do.",
     "report": "The written report of an audit, as Markdown or JSON.",
     "judge": "Plan, run and check the LLM judge: price first, then verdicts, then how far to trust them.",
@@ -54,7 +57,8 @@ class LazyGroup(click.Group):
         """Import the command's module; None for a name that is not in the list."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(f"ragaudit.cli.commands.{cmd_name}").command
+        module = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
+        command: click.Command = import_module(f"ragaudit.cli.commands.{module}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

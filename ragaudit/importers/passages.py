@@ -1,0 +1,117 @@
+"""Documents as tools log them -> hits: LangChain, LlamaIndex, Haystack, plain objects, bare texts."""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ragaudit.importers.matching import Texts, text_id
+from ragaudit.importers.report import ImportReport
+
+TEXT_KEYS = ("page_content", "pageContent", "content", "text", "document", "chunk", "passage", "body", "contents")
+ID_KEYS = ("id", "id_", "chunk_id", "doc_id", "document_id", "node_id", "_id")
+META_ID_KEYS = ("chunk_id", "_id", "doc_id", "document_id", "id")
+SCORE_KEYS = ("score", "relevance_score", "similarity", "similarity_score", "_score")
+META_SCORE_KEYS = ("relevance_score", "score", "_distance")
+LIST_KEYS = ("documents", "results", "matches", "chunks", "hits", "nodes", "source_nodes", "contexts", "output", "data")
+META_KEYS = ("metadata", "meta", "payload", "extra_info")
+SOURCE_KEYS = ("source_id", "ref_doc_id", "doc_uri")
+
+
+def documents_in(value: Any) -> list[Any] | None:
+    """The list of documents in an output: the value itself, or the one under a known key; None = there is none.
+
+    A JSON text is read first.
+    """
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return None
+    if isinstance(value, list):
+        return value if all(isinstance(item, dict | str) or _is_pair(item) for item in value) else None
+    if isinstance(value, Mapping):
+        for key in LIST_KEYS:
+            if key in value and (found := documents_in(value[key])) is not None:
+                return found
+    return None
+
+
+def hits_of(
+    documents: Iterable[Any], report: ImportReport, place: str, *, texts: Texts | None = None
+) -> list[dict[str, Any]]:
+    """Hits as DATA.md has them, best first, one for each document.
+
+    An id is looked for at the document, then in its metadata; a text without one is looked up in `texts`, else it gets
+    its content hash as id. Which of these held is noted in the report. One that has neither is left out, and keeps its
+    rank. A score is kept as logged.
+    """
+    made = (_hit(document, rank, report, place, texts) for rank, document in enumerate(documents, start=1))
+    return [hit for hit in made if hit is not None]
+
+
+def _hit(document: Any, rank: int, report: ImportReport, place: str, texts: Texts | None) -> dict[str, Any] | None:
+    score: Any = None
+    if _is_pair(document):
+        document, score = document
+    if isinstance(document, str):
+        document = {"text": document}
+    inner = document.get("node") or document.get("document") or document.get("kwargs")
+    if isinstance(inner, Mapping):  # NodeWithScore, a scored wrapper, a serialised constructor
+        score = document.get("score", score)
+        document = inner
+    meta: Mapping[str, Any] = next((document[key] for key in META_KEYS if isinstance(document.get(key), Mapping)), {})
+    text = next((document[key] for key in TEXT_KEYS if isinstance(document.get(key), str)), None)
+    if score is None:
+        score = _first(document, SCORE_KEYS)
+    if score is None:
+        score = _first(meta, META_SCORE_KEYS)
+    chunk_id, how = _id(document, meta, text, texts)
+    report.note(how, place)
+    if chunk_id is None:
+        return None
+    hit: dict[str, Any] = {"id": chunk_id, "rank": rank}
+    if isinstance(score, int | float) and not isinstance(score, bool):
+        hit["score"] = float(score)
+    if text is not None:
+        hit["text"] = text
+    source = _first(document, SOURCE_KEYS) or _first(meta, SOURCE_KEYS) or _llama_source(document)
+    if source is not None:
+        hit["source_id"] = str(source)
+    if meta:
+        hit["metadata"] = {key: value for key, value in meta.items() if value is not None}
+    return hit
+
+
+def _id(
+    document: Mapping[str, Any], meta: Mapping[str, Any], text: str | None, texts: Texts | None
+) -> tuple[str | None, str]:
+    if (found := _first(document, ID_KEYS)) is not None:
+        return str(found), "ids of hits: the document's own id"
+    for key in META_ID_KEYS:
+        if meta.get(key) is not None:
+            return str(meta[key]), f"ids of hits: metadata.{key}"
+    if text is not None and texts is not None and (match := texts.find(text)) is not None:
+        return match.ids[0], f"ids of hits: looked up by text in the inventory ({match.method})"
+    if text is not None:
+        return text_id(text), "ids of hits: none was logged, the hash of the text stands for it"
+    return None, "hits without id and text: left out"
+
+
+def _first(values: Mapping[str, Any], keys: Iterable[str]) -> Any:
+    return next((values[key] for key in keys if values.get(key) not in (None, "")), None)
+
+
+def _llama_source(document: Mapping[str, Any]) -> Any:
+    relations = document.get("relationships")
+    source = relations.get("1") if isinstance(relations, Mapping) else None
+    return source.get("node_id") if isinstance(source, Mapping) else None
+
+
+def _is_pair(item: Any) -> bool:
+    """`[document, score]`, as vector stores give it."""
+    return (
+        isinstance(item, list | tuple)
+        and len(item) == 2
+        and isinstance(item[0], dict | str)
+        and isinstance(item[1], int | float)
+    )

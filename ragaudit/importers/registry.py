@@ -1,0 +1,78 @@
+"""The formats by name, each imported when it is asked for, and `auto`: which of them a file is, and why."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+from ragaudit.errors import ConfigError, InputError
+from ragaudit.importers.formats import Format, Sample
+from ragaudit.importers.inputs import first_records, head
+
+MODULES: Mapping[str, str] = {
+    "ragas": "ragas",
+    "table": "table",
+}
+"""Name -> module of this package that holds its `FORMAT`. The special before the general: `auto` asks in this order."""
+
+
+@dataclass(frozen=True)
+class Guess:
+    """The format that `auto` chose, why, and the others that would have been possible."""
+
+    format: Format
+    why: str
+    others: tuple[str, ...]
+
+
+def format_named(name: str) -> Format:
+    """One format.
+
+    Raises:
+        ConfigError: There is none of this name.
+    """
+    if name not in MODULES:
+        raise ConfigError(f"{name}: no such format. Use auto, or one of: {', '.join(MODULES)}.")
+    found: Format = import_module(f"ragaudit.importers.{MODULES[name]}").FORMAT
+    return found
+
+
+def formats() -> list[Format]:
+    """All of them, in the order in which `auto` asks."""
+    return [format_named(name) for name in MODULES]
+
+
+def guess(path: Path) -> Guess:
+    """The format of a file or folder.
+
+    Raises:
+        InputError: It is not there, or no format fits; the message says what was seen.
+    """
+    sample = sample_of(path)
+    claims = [(each, why) for each in formats() if (why := each.sniff(sample)) is not None]
+    if not claims:
+        raise InputError(f"{path}: no known format fits{_seen(sample)}. Name the columns: ragaudit import table --map.")
+    (chosen, why), *others = claims
+    return Guess(chosen, why, tuple(each.name for each, _ in others))
+
+
+def sample_of(path: Path) -> Sample:
+    """What there is to look at.
+
+    Raises:
+        InputError: It is not there.
+    """
+    if path.is_dir():
+        return Sample(path, frozenset(each.name for each in path.iterdir()), (), "")
+    if not path.is_file():
+        raise InputError(f"{path}: no such file or folder. Check the path.")
+    return Sample(path, frozenset({path.name}), first_records(path), head(path))
+
+
+def _seen(sample: Sample) -> str:
+    if sample.path.is_dir():
+        return f" (a folder with {', '.join(sorted(sample.names)[:8]) or 'nothing in it'})"
+    first = sample.values[0] if sample.values else None
+    if isinstance(first, dict):
+        return f" (records with {', '.join(str(key)[:40] for key in list(first)[:8])})"
+    return " (no records could be read)" if not sample.values else ""
