@@ -84,6 +84,7 @@ class Judge:
         pause: Callable[[], bool] = _never,
     ) -> Generator[Judgement, None, None]:
         """Judge samples within the limits; yields in their order, as they are done. See `judge.runner.run`."""
+        from ragaudit.judge.kept import KeptJudgements
         from ragaudit.judge.runner import run
 
         return run(
@@ -94,6 +95,7 @@ class Judge:
             client=self.client,
             limits=self.limits,
             so_far=self.so_far,
+            kept=KeptJudgements.of(self.tape, self.prompts, self.how),
             progress=progress,
             stop=stop,
             pause=pause,

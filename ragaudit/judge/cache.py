@@ -24,6 +24,10 @@ LOCK_SECONDS = 60
 """How long a process waits for another one's write."""
 
 
+_KEPT = "kept:"
+"""How the keys of rows begin that hold no reply."""
+
+
 class ForeignRowError(InputError):
     """A cache row that ragaudit did not write: it is not opened, whatever it holds."""
 
@@ -111,8 +115,7 @@ class ReplyCache:
             )
 
     def __len__(self) -> int:
-        with _explained(self.folder):
-            return 0 if self._rows is None else len(self._rows)
+        return sum(1 for _ in self._keys())
 
     def find(self, key: str) -> Reply | None:
         """The reply under a key; None when there is none that can be trusted.
@@ -126,12 +129,21 @@ class ReplyCache:
 
     def record(self, request: Request, reply: Reply, *, key: str | None = None) -> None:
         """Keep a reply: committed before this returns."""
-        if self._rows is None or isinstance(self._rows, _ReadOnly):
-            raise AssertionError("a cache that was opened to read is not written")
-        key = key or request_key(request)
         text = f"{_compact(reply_fields(reply))}\n{_compact(asked(request))}"
-        with _explained(self.folder):
-            self._rows.set(key, _checksum(key, text) + text)
+        self._set(key or request_key(request), text)
+
+    def kept(self, key: str) -> str | None:
+        """What was kept beside the replies under a key; None when there is nothing that can be trusted."""
+        return self._text(_KEPT + key)
+
+    def keep(self, key: str, text: str) -> None:
+        """Keep a text beside the replies."""
+        self._set(_KEPT + key, text)
+
+    def mark(self, key: str) -> str | None:
+        """The checksum of a reply and of what was asked; None when there is no reply that can be trusted."""
+        text = self._text(key)
+        return None if text is None else _checksum(key, text)
 
     def entries(self) -> Iterator[tuple[str, dict[str, Any], Reply]]:
         """(key, what was asked, reply) of every row that can be trusted."""
@@ -144,12 +156,13 @@ class ReplyCache:
                     yield key, msgspec.json.decode(question, type=dict[str, Any]), reply
 
     def keep_only(self, keys: Collection[str]) -> int:
-        """Drop the rows under all other keys; returns how many were dropped."""
+        """Drop the replies under all other keys, and what was kept beside them; returns how many replies it dropped."""
         if self._rows is None or isinstance(self._rows, _ReadOnly):
             raise AssertionError("a cache that was opened to read is not written")
         dropped = [key for key in self._keys() if key not in keys]
         with _explained(self.folder):
-            for key in dropped:
+            beside = [key for key in self._rows.iterkeys() if key.startswith(_KEPT)]
+            for key in [*dropped, *beside]:
                 self._rows.delete(key)
         return len(dropped)
 
@@ -162,7 +175,13 @@ class ReplyCache:
     def _keys(self) -> Iterator[str]:
         if self._rows is not None:
             with _explained(self.folder):
-                yield from self._rows.iterkeys()
+                yield from (key for key in self._rows.iterkeys() if not key.startswith(_KEPT))
+
+    def _set(self, key: str, text: str) -> None:
+        if self._rows is None or isinstance(self._rows, _ReadOnly):
+            raise AssertionError("a cache that was opened to read is not written")
+        with _explained(self.folder):
+            self._rows.set(key, _checksum(key, text) + text)
 
     def _text(self, key: str) -> str | None:
         if self._rows is None:
@@ -196,9 +215,6 @@ class _ReadOnly:
     def iterkeys(self) -> Iterator[str]:
         for key, raw in self._run("SELECT key, raw FROM Cache ORDER BY key"):
             yield self._disk.get(key, raw)
-
-    def __len__(self) -> int:
-        return int(self._run("SELECT count(*) FROM Cache").fetchone()[0])
 
     def close(self) -> None:
         if self._connection is not None:

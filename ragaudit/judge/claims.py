@@ -3,11 +3,14 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
+
+from msgspec import UNSET, Struct, UnsetType
+from msgspec.json import Decoder
 
 from ragaudit.judge.fence import fenced, one_line, shown
 from ragaudit.judge.how import HowToJudge, closed, request
-from ragaudit.judge.parse import Unreadable, read_json
+from ragaudit.judge.parse import Unreadable, read_exactly, read_json
 from ragaudit.judge.prompts import PromptSet
 from ragaudit.judge.quotes import is_quoted_from
 from ragaudit.model.judgement import Claim, JudgeSample, Request, Side
@@ -20,6 +23,30 @@ _LETTERS = {Side.REFERENCE: "r", Side.ANSWER: "a"}
 _BREAKS = (re.compile(r"\n\s*"), re.compile(r"[.!?؟।]\s+|[。！？]\s*"), re.compile(r"\s+"))
 _SHORTEST = 200
 """A text that is shorter is not halved when the reply about it was cut off."""
+
+
+_Pairs: TypeAlias = list[tuple[Any, Any]] | None
+"""(claim, quote) of each entry of a list; None = there is no list."""
+
+
+class _Item(Struct, forbid_unknown_fields=True):
+    quote: str
+    claim: str
+
+
+class _Form(Struct, forbid_unknown_fields=True):
+    """What the prompt `claims` asks for."""
+
+    abstained: bool | UnsetType = UNSET
+    reference: list[_Item] | UnsetType = UNSET
+    answer: list[_Item] | UnsetType = UNSET
+
+    def pairs(self, side: Side) -> _Pairs:
+        items = self.reference if side is Side.REFERENCE else self.answer
+        return None if items is UNSET else [(item.claim, item.quote) for item in items]
+
+
+_FORM = Decoder(_Form)
 
 
 class Draft(NamedTuple):
@@ -81,20 +108,26 @@ def read_claims(text: str, parts: Sequence[Part], *, may_abstain: bool) -> Claim
         may_abstain: False when it is known that the answer is one, whatever the judge thinks.
     """
     sides = [part.side for part in parts]
-    read = read_json(text, lambda value: _lists(value, sides))
-    if isinstance(read, Unreadable):
-        return read.problem
-    if not read.complete:
-        return "it ends in the middle"
-    said = read.value
-    abstained = may_abstain and said.get("abstained") is True and Side.ANSWER in sides
+    form = read_exactly(text, _FORM, _keys)
+    pairs = {side: None if form is None else form.pairs(side) for side in sides}
+    if form is not None and any(some is not None for some in pairs.values()):
+        declines = form.abstained is True
+    else:
+        read = read_json(text, lambda value: _lists(value, sides))
+        if isinstance(read, Unreadable):
+            return read.problem
+        if not read.complete:
+            return "it ends in the middle"
+        declines = read.value.get("abstained") is True
+        pairs = {side: _pairs(read.value.get(side.value)) for side in sides}
+    abstained = may_abstain and declines and Side.ANSWER in sides
     drafts: dict[Side, tuple[Draft, ...]] = {}
     problems: dict[Side, str] = {}
     for part in parts:
         if abstained and part.side is Side.ANSWER:
             drafts[part.side] = ()
             continue
-        found = _drafts(said.get(part.side.value), part)
+        found = _drafts(pairs[part.side], part)
         if isinstance(found, str):
             problems[part.side] = found
         elif not found and not part.path:
@@ -146,15 +179,25 @@ def _lists(value: Any, sides: Sequence[Side]) -> dict[str, Any] | None:
     return value if isinstance(value, dict) and any(side.value in value for side in sides) else None
 
 
-def _drafts(items: Any, part: Part) -> tuple[Draft, ...] | str:
-    side = part.side
+def _keys(form: _Form) -> int:
+    lists = [some for some in (form.reference, form.answer) if some is not UNSET]
+    return (form.abstained is not UNSET) + len(lists) + 2 * sum(map(len, lists))
+
+
+def _pairs(items: Any) -> _Pairs:
     if not isinstance(items, list):
+        return None
+    return [(item.get("claim"), item.get("quote")) if isinstance(item, dict) else (item, None) for item in items]
+
+
+def _drafts(pairs: _Pairs, part: Part) -> tuple[Draft, ...] | str:
+    side = part.side
+    if pairs is None:
         return f'"{side.value}" is not a list'
-    if len(items) > MOST_CLAIMS:
+    if len(pairs) > MOST_CLAIMS:
         return f'"{side.value}" has more than {MOST_CLAIMS} claims'
     drafts = []
-    for item in items:
-        claim, quote = (item.get("claim"), item.get("quote")) if isinstance(item, dict) else (item, None)
+    for claim, quote in pairs:
         line = one_line(claim) if isinstance(claim, str) else ""
         if len(line) > _CLAIM_CHARS or not _WORDS.search(line):
             return f'an entry of "{side.value}" has no "claim" in words'

@@ -15,8 +15,9 @@ _HIDDEN = re.compile(
     # One selector chooses the shape of a character; a row of them carries hidden bytes.
     "|[\ufe00-\ufe0f\U000e0100-\U000e01ef]{2,}"
 )
-_PLAIN = bytes(range(32, 127)) + b"\t\n"
-"""What stands in most texts, and hides nothing."""
+_MARKS = b"<>[:"
+_INERT = (bytes(range(32, 127)) + b"\t\n").translate(None, _MARKS)
+"""What most texts are made of: it hides nothing and marks no role."""
 _ROLE_MARKS = re.compile(
     r"<(?=[|\uff5c])|(?<=[|\uff5c])>"  # <|im_start|> and its like, also with full-width bars
     r"|[<\[](?=/?(?:INST|SYS|s|bos|eos|pad|unk|system|user|assistant|(?:start|end)_of_[a-z]+)[>\]])"
@@ -36,13 +37,13 @@ def key_for(texts: Iterable[str]) -> str:
     It is cut from a hash of all of them, so that whoever writes one text cannot know it.
     """
     kept = list(texts)
-    digest = hashlib.sha256()
-    for text in kept:
-        raw = text.encode("utf-8", "surrogatepass")
-        digest.update(b"%d:%b" % (len(raw), raw))
+    raws = [text.encode("utf-8", "surrogatepass") for text in kept]
+    whole = b"".join([b"%d:%b" % (len(raw), raw) for raw in raws])
+    digest = hashlib.sha256(whole)
     while True:
         key = digest.hexdigest()[:_CUT]
-        if not any(key in text for text in kept):
+        # Where it is in the whole, which is hardly ever, it may still stand in none of them but across two.
+        if key.encode() not in whole or not any(key in text for text in kept):
             return key
         digest.update(b"again")
 
@@ -54,9 +55,12 @@ def fenced(name: str, text: str, key: str) -> str:
 
 def shown(text: str) -> str:
     """The text with hidden characters made visible and everything that a chat template reads as a role taken apart."""
+    odd = text.encode("utf-8", "surrogatepass").translate(None, _INERT)
+    if not odd:
+        return text
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-    if not text.isascii() or text.encode().translate(None, _PLAIN):
+    if odd.translate(None, _MARKS):
         text = _HIDDEN.sub(_code, text)
     if "<" in text or "[" in text or ">" in text:
         text = _ROLE_MARKS.sub(lambda found: found[0] + " " if found[0] != ">" else " >", text)

@@ -160,31 +160,27 @@ def cells_of(
         unsaid: Why there is none, for the pairs (row, label) that have none.
     """
     missing = Verdict.MISSING
-    columns_of: dict[int, list[tuple[str, Window, list[Window]]]] = {}
+    columns_of: dict[int, list[tuple[str, str, list[Window]]]] = {}
     cells: list[Cell] = []
     for row, windows in rows.items():
         if (columns := columns_of.get(id(windows))) is None:
             columns = columns_of[id(windows)] = _columns(windows.values())
         heard = said.get(row, {})
-        for column, part, parts in columns:
-            one = heard.get(part.label)
-            if len(parts) > 1:
-                part, one = _together([(part, heard.get(part.label)) for part in parts])
-            if one is NOTHING:  # most of a matrix
-                cells.append(Cell(row, column, missing))
-            elif one is None:
-                cells.append(Cell(row, column, None, unsaid.get((row, part.label), "the judge gave no verdict")))
-            else:
-                cells.append(_cell(row, column, part, one))
+        cells += [
+            Cell(row, column, missing)  # most of a matrix
+            if heard.get(label) is NOTHING
+            else _cell(row, column, parts, heard, unsaid)
+            for column, label, parts in columns
+        ]
     return cells
 
 
-def _columns(windows: Iterable[Window]) -> list[tuple[str, Window, list[Window]]]:
-    """(column, first part, parts)."""
+def _columns(windows: Iterable[Window]) -> list[tuple[str, str, list[Window]]]:
+    """(column, label of its only part or "", parts)."""
     columns: dict[str, list[Window]] = {}
     for window in windows:
         columns.setdefault(window.column, []).append(window)
-    return [(column, parts[0], parts) for column, parts in columns.items()]
+    return [(column, parts[0].label if len(parts) == 1 else "", parts) for column, parts in columns.items()]
 
 
 def _together(heard: Sequence[tuple[Window, Said | None]]) -> tuple[Window, Said | None]:
@@ -208,7 +204,18 @@ def _highest(ones: Iterable[Said]) -> float | None:
     return max((one.p_supported for one in ones if one.p_supported is not None), default=None)
 
 
-def _cell(row: str, column: str, part: Window, one: Said) -> Cell:
+def _cell(
+    row: str,
+    column: str,
+    parts: Sequence[Window],
+    heard: Mapping[str, Said],
+    unsaid: Mapping[tuple[str, str], str],
+) -> Cell:
+    part, one = parts[0], heard.get(parts[0].label)
+    if len(parts) > 1:
+        part, one = _together([(part, heard.get(part.label)) for part in parts])
+    if one is None:
+        return Cell(row, column, None, unsaid.get((row, part.label), "the judge gave no verdict"))
     if one.verdict in (None, Verdict.MISSING):
         return Cell(row, column, one.verdict, one.reason, p_supported=one.p_supported)
     if one.quote is not None and not is_quoted_from(one.quote, part.text):

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
+import msgspec
+
 T = TypeVar("T")
 
 LONGEST = 100_000
@@ -24,6 +26,7 @@ _WORDS: Final = {"true": True, "false": False, "null": None, "True": True, "Fals
 _CLOSING: Final = {'"': '"', "'": "'", "“": "”"}
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 """Half of a pair, maybe without its other half, which no file can hold: the tolerant reader looks at it."""
+_KEY = re.compile(r'"\s*:')
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
 
@@ -47,6 +50,24 @@ class Unreadable:
     """There is no usable JSON in the reply; `problem` is said to the model when it is asked once more."""
 
     problem: str
+
+
+def read_exactly(text: str, form: msgspec.json.Decoder[T], keys: Callable[[T], int]) -> T | None:
+    """The reply where it is the form that was asked for and nothing else; None = `read_json` has to look at it.
+
+    Args:
+        text: The reply.
+        form: What was asked for.
+        keys: How many keys a value of the form has, all of its objects together. More in the text: one stands twice.
+    """
+    if len(text) > LONGEST or "\\u" in text:
+        return None
+    try:
+        value = form.decode(text)
+    except ValueError:
+        return None
+    each_once = keys(value)
+    return value if text.count(":") == each_once or len(_KEY.findall(text)) == each_once else None
 
 
 def read_json(text: str, pick: Callable[[Any], T | None]) -> Read[T] | Unreadable:

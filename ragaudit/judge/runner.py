@@ -18,6 +18,7 @@ from ragaudit.model.judgement import Judgement, JudgeSample
 if TYPE_CHECKING:
     from ragaudit.judge.client import Client
     from ragaudit.judge.how import HowToJudge
+    from ragaudit.judge.kept import KeptJudgements
     from ragaudit.judge.live import LiveJudge
     from ragaudit.judge.prompts import PromptSet
 
@@ -54,6 +55,7 @@ def run(
     stop: Callable[[], bool] = _never,
     pause: Callable[[], bool] = _never,
     judge: Judging | None = None,
+    kept: "KeptJudgements | None" = None,
     clock: Clock | None = None,
 ) -> Generator[Judgement, None, None]:
     """Judge samples; yields in their order, as they are done.
@@ -74,6 +76,8 @@ def run(
             more samples, and finish those already read with what there is.
         pause: Asked as often; while True no call is started and no sample read. What is in flight goes on.
         judge: How one sample is judged.
+        kept: Judgements that need not be made again from their replies. They are those of `protocol.judge`. None = each
+            one is made from the tape.
         clock: For the overall time limit.
 
     Raises:
@@ -86,14 +90,20 @@ def run(
 
         judge = standard
     tally = Tally() if so_far is None else so_far
-    return _Run(tape, client, limits or Limits(), tally, progress, stop, pause, clock or SystemClock()).over(
-        Walk(sample, judge(sample, prompts, how)) for sample in samples
-    )
+
+    def walk(sample: JudgeSample) -> Walk:
+        return Walk(sample, judge(sample, prompts, how))
+
+    return _Run(
+        walk, kept, tape, client, limits or Limits(), tally, progress, stop, pause, clock or SystemClock()
+    ).over(iter(samples))
 
 
 class _Run:
     def __init__(
         self,
+        walk: Callable[[JudgeSample], Walk],
+        kept: "KeptJudgements | None",
         tape: Tape,
         client: "Client | None",
         limits: Limits,
@@ -103,6 +113,8 @@ class _Run:
         pause: Callable[[], bool],
         clock: Clock,
     ) -> None:
+        self._walk = walk
+        self._kept = kept
         self._tape = tape
         self._client = client
         self._limits = limits
@@ -117,9 +129,9 @@ class _Run:
         self._is_stopped = False
         self._is_paused = False
 
-    def over(self, walks: Iterator[Walk]) -> Generator[Judgement, None, None]:
+    def over(self, samples: Iterator[JudgeSample]) -> Generator[Judgement, None, None]:
         read_ahead = 8 * self._limits.concurrency
-        window: deque[Judgement | Future[Judgement]] = deque()
+        window: deque[Judgement | tuple[JudgeSample, Future[Judgement]]] = deque()
         order = 0
         is_over = False
         try:
@@ -128,11 +140,11 @@ class _Run:
                 while not is_over and len(window) < (1 if self._live is None else read_ahead):
                     if self._should_pause() and window:
                         break
-                    walk = None if self._held_and_stopped() else next(walks, None)
-                    if walk is None:
+                    sample = None if self._held_and_stopped() else next(samples, None)
+                    if sample is None:
                         is_over = True
                     else:
-                        window.append(self._start(order, walk))
+                        window.append(self._start(order, sample))
                         order += 1
                 if not window:
                     break
@@ -145,13 +157,23 @@ class _Run:
             if self._live is not None:
                 self._live.shutdown()
 
-    def _start(self, order: int, walk: Walk) -> "Judgement | Future[Judgement]":
+    def _start(self, order: int, sample: JudgeSample) -> "Judgement | tuple[JudgeSample, Future[Judgement]]":
+        known = None if self._kept is None else self._kept.find(sample)
+        if known is not None:
+            self._tally.replayed += len(known.calls)
+            return known
+        walk = self._walk(sample)
         if walk.replay(self._tape, self._tally):
             assert walk.judgement is not None
-            return walk.judgement
+            return self._keep(sample, walk.judgement)
         if self._live is None:
             self._live = self._go_live(walk)
-        return self._live.submit(order, walk)
+        return sample, self._live.submit(order, walk)
+
+    def _keep(self, sample: JudgeSample, judgement: Judgement) -> Judgement:
+        if self._kept is not None:
+            self._kept.keep(sample, judgement)
+        return judgement
 
     def _go_live(self, walk: Walk) -> "LiveJudge":
         if self._client is None:
@@ -163,16 +185,17 @@ class _Run:
         left = None if limit is None or started is None else limit - (self._clock.monotonic() - started)
         return LiveJudge(self._client, self._tape, self._limits, self._tally, seconds_left=left)
 
-    def _result(self, entry: "Judgement | Future[Judgement]") -> Judgement:
-        if not isinstance(entry, Future):
+    def _result(self, entry: "Judgement | tuple[JudgeSample, Future[Judgement]]") -> Judgement:
+        if isinstance(entry, Judgement):
             return entry
-        while not wait([entry], timeout=_POLL_SECONDS).done:
+        sample, coming = entry
+        while not wait([coming], timeout=_POLL_SECONDS).done:
             self._raise_if_fatal()
             self._should_stop()
             self._should_pause()
             self._report()
         self._raise_if_fatal()
-        return entry.result()
+        return self._keep(sample, coming.result())
 
     def _held_and_stopped(self) -> bool:
         """Wait while paused; whether to stop."""

@@ -71,6 +71,11 @@ class Tape:
         opened = Cassette.open(cassette, records=records) if cassette else None
         return cls(mode, opened, reply_cache, records=records)
 
+    @property
+    def only_cache(self) -> "ReplyCache | None":
+        """The cache where it alone replays; None = there is a cassette, or everything is asked again."""
+        return None if self._cassette is not None or self.mode is TapeMode.ALL else self._cache
+
     def find(self, request: Request, *, key: str | None = None, about: JudgeSample | None = None) -> Reply | None:
         """The recorded reply to a request, or None when it is to be asked for.
 

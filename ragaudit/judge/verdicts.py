@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Collection, Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
+
+import msgspec
 
 from ragaudit.judge.matrix import NOTHING, RELEVANCE, VERDICTS, Rows, Said
-from ragaudit.judge.parse import CONFLICT, Conflict, Unreadable, read_json
+from ragaudit.judge.parse import CONFLICT, Conflict, Unreadable, read_exactly, read_json
 from ragaudit.judge.tokens import p_of_word
 from ragaudit.model.judgement import Reply, Verdict
 
@@ -13,7 +15,31 @@ BOTH = "both supported and contradicted"
 TWO_VERDICTS = "given two different verdicts"
 _QUOTE_CHARS = 600
 _LISTS = [(verdict.value, verdict) for verdict in (Verdict.SUPPORTED, Verdict.CONTRADICTED)]
+_Entries: TypeAlias = list[tuple[str, str | None]]
+"""(label, quote) of each text in a list."""
+_Lists: TypeAlias = list[tuple[Verdict, _Entries | None]]
+"""The lists of a row, as far as they are lists of texts: None ends it."""
 _LABEL = re.compile(r"[\W_]*([a-z]+[0-9]*)(?::[0-9a-f]+)?[\W_]*", re.IGNORECASE)
+
+
+class _Listed(msgspec.Struct, forbid_unknown_fields=True):
+    text: str
+    quote: str
+
+
+class _Row(msgspec.Struct, forbid_unknown_fields=True):
+    id: str
+    supported: list[_Listed]
+    contradicted: list[_Listed]
+
+
+class _Table(msgspec.Struct, forbid_unknown_fields=True):
+    """What the prompt `matrix` asks for."""
+
+    verdicts: list[_Row]
+
+
+_TABLE = msgspec.json.Decoder(_Table)
 
 
 class Answered(NamedTuple):
@@ -29,18 +55,23 @@ def read_matrix(text: str, rows: Rows) -> Answered | str:
     A row accounts for all of its texts: one that stands in neither list is missing. A row that is not there, has
     neither list, or supports the claim by nothing but texts that do not exist is not answered.
     """
-    read = read_json(text, lambda value: _rows(value, rows))
-    if isinstance(read, Unreadable):
-        return read.problem
+    table = read_exactly(text, _TABLE, _keys)
+    if table is not None:
+        found_rows = [(_label(row.id), _lists_of(row)) for row in table.verdicts]
+    else:
+        read = read_json(text, lambda value: _rows(value, rows))
+        if isinstance(read, Unreadable):
+            return read.problem
+        found_rows = [(claim_id, _lists(row)) for claim_id, row in read.value]
     known = set[str]().union(*rows.values())
     said: dict[str, dict[str, Said]] = {}
     ignored = 0
-    for claim_id, row in read.value:
+    for claim_id, lists in found_rows:
         mine = rows.get(claim_id)
         if mine is None:
             ignored += 1
             continue
-        found, strange = _row(row, mine, known)
+        found, strange = _row(lists, mine, known)
         ignored += strange
         if found:
             said[claim_id] = _both(said[claim_id], found) if claim_id in said else found
@@ -115,18 +146,38 @@ def _rows(value: Any, known: Rows) -> list[tuple[str, Any]] | None:
     return None
 
 
-def _row(row: Any, mine: Iterable[str], known: Collection[str]) -> tuple[dict[str, Said], int]:
-    """Label -> verdict for all the texts that the claim is held against; {} = the row answers nothing."""
+def _keys(table: _Table) -> int:
+    return 1 + sum(3 + 2 * (len(row.supported) + len(row.contradicted)) for row in table.verdicts)
+
+
+def _lists_of(row: _Row) -> _Lists:
+    return [
+        (Verdict.SUPPORTED, [(_label(listed.text), _quote(listed.quote)) for listed in row.supported]),
+        (Verdict.CONTRADICTED, [(_label(listed.text), _quote(listed.quote)) for listed in row.contradicted]),
+    ]
+
+
+def _lists(row: Any) -> _Lists:
     if not isinstance(row, dict) or ("supported" not in row and "contradicted" not in row):
-        return {}, 0
+        return [(Verdict.SUPPORTED, None)]
     quotes = _quotes(row["quotes"]) if "quotes" in row else {}
-    said = dict.fromkeys(mine, NOTHING)
-    ignored = 0
+    lists: _Lists = []
     for name, verdict in _LISTS:
         listed = row.get(name)
         if listed is None or listed == []:
             continue
         entries = _entries(listed)
+        if entries is not None:
+            entries = [(label, quote or quotes.get(label)) for label, quote in entries]
+        lists.append((verdict, entries))
+    return lists
+
+
+def _row(lists: _Lists, mine: Iterable[str], known: Collection[str]) -> tuple[dict[str, Said], int]:
+    """Label -> verdict for all the texts that the claim is held against; {} = the row answers nothing."""
+    said = dict.fromkeys(mine, NOTHING)
+    ignored = 0
+    for verdict, entries in lists:
         if entries is None:
             return {}, ignored
         mine_here = strange = 0
@@ -134,7 +185,7 @@ def _row(row: Any, mine: Iterable[str], known: Collection[str]) -> tuple[dict[st
             if label in said:
                 mine_here += 1
                 is_both = said[label].verdict not in (verdict, Verdict.MISSING)
-                said[label] = Said(None, reason=BOTH) if is_both else Said(verdict, quote or quotes.get(label))
+                said[label] = Said(None, reason=BOTH) if is_both else Said(verdict, quote)
             elif label not in known:
                 strange += 1
         ignored += strange
@@ -143,9 +194,9 @@ def _row(row: Any, mine: Iterable[str], known: Collection[str]) -> tuple[dict[st
     return said, ignored
 
 
-def _entries(value: Any) -> list[tuple[str, str | None]] | None:
-    """(label, quote) of each text in a list; None = not a list of texts."""
-    entries: list[tuple[str, str | None]] = []
+def _entries(value: Any) -> _Entries | None:
+    """None = not a list of texts."""
+    entries: _Entries = []
     for item in value if isinstance(value, list) else [value]:
         if isinstance(item, dict):
             name, quote = item.get("text"), item.get("quote")

@@ -1,11 +1,12 @@
 import time
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragaudit.judge.parse import CONFLICT, LONGEST, Read, Unreadable, read_json
+from ragaudit.judge.parse import CONFLICT, LONGEST, Read, Unreadable, read_exactly, read_json
 
 
 def anything(value: Any) -> Any:
@@ -129,3 +130,28 @@ def test_json_comes_back_as_it_was_also_through_the_tolerant_reader(value: Any) 
 @given(st.text(alphabet=st.sampled_from("{}[]\",:\\'ab1.eNtrufls \n"), max_size=80))
 def test_no_text_breaks_the_reader(text: str) -> None:
     assert isinstance(read_json(text, anything), Read | Unreadable)
+
+
+class Form(msgspec.Struct, forbid_unknown_fields=True):
+    a: str
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ('{"a": "b"}', Form("b")),
+        (' {"a" : "b: \\"c\\" d"} ', Form('b: "c" d')),
+        ('{"a": "b", "a": "c"}', None),
+        ('{"a": "b", "a" : "b"}', None),
+        ('{"a": "b", "c": "d"}', None),
+        ('{"a": 1}', None),
+        ('{"a": "\\u0062"}', None),
+        ('{"a": "\ud83d"}', None),
+        ('Here: {"a": "b"}', None),
+        ('{"a": "b"', None),
+        ('{"a": "' + "b" * LONGEST + '"}', None),
+    ],
+    ids=lambda value: ascii(value)[:40],
+)
+def test_a_reply_is_read_exactly_only_when_it_is_the_form_with_each_key_once(text: str, found: Form | None) -> None:
+    assert read_exactly(text, msgspec.json.Decoder(Form), lambda _: 1) == found
