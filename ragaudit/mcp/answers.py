@@ -190,8 +190,8 @@ class Desk:
     def report(self, audit: str, offset: int) -> Answer:
         """The written report from a character on. Never with texts: those come one query at a time, between marks."""
         with AuditReader.open(self.folders.audit(audit)) as reader:
-            whole = markdown(reader.summary(), reader.iter_results(passed=False), CAUSES, STAGE_NOTES)
-        text, after = piece(outside.lines(whole), offset)
+            whole = outside.lines(markdown(reader.summary(), reader.iter_results(passed=False), CAUSES, STAGE_NOTES))
+        text, after = piece(whole, offset)
         data = Written(audit=audit, markdown=text, characters=len(whole), next_offset=after)
         rest = "" if after is None else f"... more of this report: offset {after}."
         return Answer("\n\n".join(filter(None, (outside.NOTE, text, rest))), data)
@@ -282,7 +282,8 @@ def _found(reader: AuditReader, query_id: str) -> QueryResult:
     if result is None:
         first = ", ".join(outside.value(row.query_id) for row in reader.page(limit=3)) or "none"
         raise ConfigError(
-            f"no query {outside.value(query_id)!r} in this audit. The first are {first}; `show` without a query lists."
+            f"{reader.path.name}: no query {outside.value(query_id)!r}. The first are {first}; `show` without a query "
+            "lists them."
         )
     return result
 
@@ -293,7 +294,7 @@ def _run(summary: Summary) -> Row:
 
 
 def _experiment(experiment: Experiment) -> Row:
-    row: Row = outside.values(experiment.model_dump(mode="json", by_alias=True), ROW)
+    row: Row = outside.values(experiment.model_dump(mode="json", by_alias=True), 2 * ROW)
     return row
 
 

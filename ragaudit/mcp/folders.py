@@ -41,14 +41,13 @@ class Folders:
         return cls(real, (write or scratch).resolve(), keeps=write is not None)
 
     def inside(self, given: str) -> Path:
-        """The real path that is meant: absolute, relative to a named folder, or the name of one.
+        """The real path that is meant: absolute, in a named folder, or beginning with the name of one.
 
         Raises:
             ConfigError: It is not inside a named folder, symbolic links followed.
         """
         try:
-            paths = [(folder / given).resolve() for folder in self.named]
-            paths = [folder for folder in self.named if folder.name == given] + paths
+            paths = [(start / given).resolve() for folder in self.named for start in (folder, folder.parent)]
             allowed = [path for path in paths if any(path.is_relative_to(folder) for folder in self.named)]
             there = next((path for path in allowed if path.exists()), None)
         except (OSError, ValueError, RuntimeError):  # a NUL, a name that is too long, links in a circle

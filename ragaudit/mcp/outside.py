@@ -39,10 +39,10 @@ def values(given: Any, most: int = MAX_CHARACTERS) -> Any:
 
     Args:
         given: Strings, numbers, lists and tables.
-        most: Characters as JSON; lists and strings are cut shorter until it fits.
+        most: Characters as JSON; lists, tables and strings are cut shorter until it fits.
     """
-    for times in (1, 2, 4, 8):
-        found = _values(given, MAX_LIST // times, MAX_STRING // times)
+    for times in (1, 2, 4, 8, 16):
+        found = _values(given, times)
         if size(found) <= most:
             break
     return found
@@ -58,21 +58,22 @@ def fenced(texts: Mapping[str, str]) -> dict[str, str]:
     return {name: fence.fenced("untrusted", text, key) for name, text in shown.items()}
 
 
-def _values(given: Any, n: int, length: int) -> Any:
+def _values(given: Any, times: int) -> Any:
+    """`times` = how much shorter than usual everything is cut."""
     if isinstance(given, str):
-        return value(given, length)
+        return value(given, MAX_STRING // times)
     if isinstance(given, list | tuple):
-        return [_values(each, n, length) for each in given[:n]]
+        return [_values(each, times) for each in given[: MAX_LIST // times]]
     if not isinstance(given, Mapping):
         return given
     found: dict[str, Any] = {}
-    for key, each in islice(given.items(), MAX_KEYS):
-        name = value(str(key), length)
-        found[name] = _values(each, n, length)
-        if isinstance(each, list | tuple) and len(each) > n:
-            found[f"{name}_left_out"] = len(each) - n
-    if len(given) > MAX_KEYS:
-        found["left_out"] = len(given) - MAX_KEYS
+    for key, each in islice(given.items(), MAX_KEYS // times):
+        name = value(str(key), MAX_STRING // times)
+        found[name] = _values(each, times)
+        if isinstance(each, list | tuple) and len(each) > MAX_LIST // times:
+            found[f"{name}_left_out"] = len(each) - MAX_LIST // times
+    if len(given) > MAX_KEYS // times:
+        found["left_out"] = len(given) - MAX_KEYS // times
     return found
 
 

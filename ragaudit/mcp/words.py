@@ -26,7 +26,7 @@ bounded: `next_offset` says how to ask for the rest.
 """
 
 AUDIT_PATH = "An audit file inside the named folders, or the handle that `audit` gave."
-BUNDLE = "The folder of a bundle (traces.jsonl and what belongs to it): absolute, or relative to a named folder."
+BUNDLE = "The folder of a bundle (traces.jsonl and what belongs to it): absolute, or in a named folder."
 FILTER = (
     "Terms that must all hold: stage:rerank, cause:top_n_cut, outcome:fail, is:failing, is:leak, is:undetermined, "
     "slice:language=de, recall<0.5; - before a term inverts it."
