@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 
@@ -91,6 +92,23 @@ def test_stdout_carries_the_protocol_alone(repository, tmp_path):
     assert rest == ""
     assert said == f"Serving {DEMO} on stdin and stdout.\n"
     assert server.returncode == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_while_the_agent_is_silent_and_leaves_no_audit_behind(repository, tmp_path, number):
+    with subprocess.Popen(
+        [sys.executable, *SERVE, str(DEMO)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **_environment(repository, tmp_path)},
+    ) as server:
+        assert server.stderr.readline().startswith("Serving")
+        assert len(list(tmp_path.glob("ragaudit-mcp-*"))) == 1
+        server.send_signal(number)
+        assert server.wait(60) == 128 + number
+    assert list(tmp_path.glob("ragaudit-mcp-*")) == []
 
 
 def test_without_the_package_the_error_names_the_extra(monkeypatch, capsys):

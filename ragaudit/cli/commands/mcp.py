@@ -1,6 +1,10 @@
 """`ragaudit mcp`: a server that coding agents drive, over folders that the user names."""
 
 import os
+import shutil
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -32,7 +36,28 @@ def command(streams: Streams, folders: tuple[Path, ...], with_text: bool, write:
     from ragaudit.mcp.folders import Folders
     from ragaudit.mcp.server import server
 
-    with TemporaryDirectory(prefix="ragaudit-mcp-") as scratch:
-        desk = Desk(Folders.of(folders, write=write, scratch=Path(scratch)), os.environ, with_text)
+    with _scratch() as scratch:
+        desk = Desk(Folders.of(folders, write=write, scratch=scratch), os.environ, with_text)
         streams.say(f"Serving {', '.join(map(str, desk.folders.named))} on stdin and stdout.")
         server(desk).run("stdio")
+
+
+@contextmanager
+def _scratch() -> Iterator[Path]:
+    """A folder for the audits of one session, which hold texts: it goes when the session ends, by a signal too.
+
+    A signal ends the process at once. The thread that waits for the agent's next line cannot be stopped, and an audit
+    file that is being written survives a crash.
+    """
+    with TemporaryDirectory(prefix="ragaudit-mcp-", ignore_cleanup_errors=True) as name:
+
+        def end(number: int, _: object) -> None:
+            shutil.rmtree(name, ignore_errors=True)
+            os._exit(128 + number)
+
+        before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield Path(name)
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
