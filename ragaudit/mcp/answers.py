@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 from ragaudit.audit import run
@@ -57,7 +58,7 @@ ROWS = MAX_CHARACTERS * 3 // 4
 """Characters of the rows of a page; the rest is for what stands around them."""
 
 Tick = Callable[[int], None]
-"""Told how many traces are done; raises to stop. 0 only asks whether to stop."""
+"""Told how many traces were passed, over all passes; raises to stop."""
 
 
 class Answer(NamedTuple):
@@ -95,7 +96,8 @@ class Desk:
         """Audit a bundle without a judge, into a file of the session or of the user's folder."""
         opened = self._opened(bundle)
         path = self.folders.place_for(opened.paths.traces.resolve().parent, name)
-        summary = run.audit(opened, path, limit=traces, progress=tick, watching=lambda _: tick(0))
+        watched, diagnosed = _passes(tick, 2)
+        summary = run.audit(opened, path, limit=traces, watching=watched, progress=diagnosed)
         kept = (
             f"Kept in {path}."
             if self.folders.keeps
@@ -175,9 +177,9 @@ class Desk:
     def compare(self, base: str, candidate: str, tick: Tick) -> Answer:
         """A candidate against a baseline. No exception can be named here: that is the user's decision."""
         sides = []
-        for given in (base, candidate):
+        for given, passed in zip((base, candidate), _passes(tick, 2), strict=True):
             path = self.folders.audit(given)
-            sides.append(load_side(str(path), path.parent, progress=tick))
+            sides.append(load_side(str(path), path.parent, progress=passed))
         (before, frozen), (after, _) = sides
         found = compare(before, after, frozen=frozen)
         data = Compared(
@@ -226,6 +228,17 @@ class Desk:
         marked = outside.fenced({what: text for what, text, _ in found[offset:] if text is not None})
         texts = [Text(what=what, text=marked.get(what), why=why) for what, _, why in found[offset:]]
         return page(texts, offset, len(found), MAX_CHARACTERS)
+
+
+def _passes(tick: Tick, n: int) -> list[Tick]:
+    """For passes one after the other, each of which counts from 0: what they tell counts on."""
+    counts = [0] * n
+
+    def counted(place: int, done: int) -> None:
+        counts[place] = done
+        tick(sum(counts))
+
+    return [partial(counted, place) for place in range(n)]
 
 
 def _answer(parts: Sequence[str], data: Result, texts: str = "") -> Answer:

@@ -60,7 +60,7 @@ def server(desk: Desk) -> MCPServer[None]:
         traces: Annotated[int | None, Field(ge=1, description="Only the first traces.")] = None,
         limit: Limit = ROWS,
     ) -> Annotated[CallToolResult, Audited]:
-        return _answered(lambda: desk.audit(bundle, name, traces, limit, _Tick(ctx, traces)))
+        return _answered(lambda: desk.audit(bundle, name, traces, limit, _Tick(ctx)))
 
     @tool(words.SHOW.format(texts=words.TEXTS if desk.with_text else words.NO_TEXTS))
     def show(
@@ -110,16 +110,15 @@ def server(desk: Desk) -> MCPServer[None]:
 class _Tick:
     """Called in the worker thread of a tool: reports progress, and ends the thread when the call was cancelled."""
 
-    def __init__(self, ctx: Context, total: int | None = None) -> None:
+    def __init__(self, ctx: Context) -> None:
         self._ctx = ctx
-        self._total = total
         self._last = 0
 
     def __call__(self, done: int) -> None:
         anyio.from_thread.check_cancelled()
         if done > self._last:
             self._last = done
-            anyio.from_thread.run(self._ctx.report_progress, done, self._total)
+            anyio.from_thread.run(self._ctx.report_progress, done)
 
 
 def _answered(ask: Callable[[], Answer]) -> CallToolResult:

@@ -54,7 +54,7 @@ def test_a_client_of_either_protocol_works_through_a_whole_audit(repository, tmp
     names, audit, rest, outside, kept = anyio.run(session)
     assert names == ["check", "audit", "show", "next", "compare", "report"]
     assert (audit["outcomes"]["fail"], audit["stages"]["rerank"]) == (55, 8)
-    assert progress == [90]
+    assert progress == [90, 180]
     assert [found.is_error for found in rest] == [False] * 4
     assert rest[0].structured_content["query"]["query_id"] == "q-013"
     assert rest[3].structured_content["markdown"].startswith("# RAG audit: demo")

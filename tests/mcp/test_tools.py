@@ -240,7 +240,7 @@ def test_a_bug_shows_no_traceback_to_the_agent(tmp_path, monkeypatch):
     assert refused(desk(tmp_path), "check", bundle="demo") == "Error executing tool check"
 
 
-def test_progress_is_reported_and_only_grows(tmp_path, monkeypatch):
+def test_progress_counts_on_from_preflight_to_audit(tmp_path, monkeypatch):
     monkeypatch.setattr("ragaudit.audit.run.BATCH", 20)
     session, seen = desk(tmp_path), []
 
@@ -252,7 +252,7 @@ def test_progress_is_reported_and_only_grows(tmp_path, monkeypatch):
             await client.call_tool("audit", {"bundle": "demo"}, progress_callback=progress)
 
     anyio.run(watched)
-    assert seen == [20, 40, 60, 80, 90]
+    assert seen == [20, 40, 60, 80, 90, 110, 130, 150, 170, 180]
 
 
 def test_a_cancelled_audit_ends_and_the_same_call_works_again(tmp_path, monkeypatch):
@@ -300,5 +300,25 @@ def test_an_audit_cancelled_in_its_preflight_writes_nothing(tmp_path, monkeypatc
 
     with pytest.raises(Stopped):
         session.audit("demo", None, None, 20, tick)
-    assert counted == [0]
+    assert counted == [20]
     assert list((tmp_path / "scratch").iterdir()) == []
+
+
+def test_a_cancelled_audit_goes_on_where_it_stopped(tmp_path, monkeypatch):
+    monkeypatch.setattr("ragaudit.audit.run.BATCH", 20)
+    session = desk(tmp_path / "scratch")
+
+    class Stopped(Exception):
+        pass
+
+    def stop(done):
+        if done == 90 + 40:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        session.audit("demo", None, None, 20, stop)
+    assert [path.name for path in (tmp_path / "scratch").iterdir()] == ["demo.audit.partial"]
+    counted = []
+    answer = session.audit("demo", None, None, 20, counted.append)
+    assert counted == [20, 40, 60, 80, 90, 130, 150, 170, 180]
+    assert answer.data.page.total == 55
