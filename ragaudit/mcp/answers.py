@@ -95,7 +95,7 @@ class Desk:
     def audit(self, bundle: str, name: str | None, traces: int | None, limit: int, tick: Tick) -> Answer:
         """Audit a bundle without a judge, into a file of the session or of the user's folder."""
         opened = self._opened(bundle)
-        path = self.folders.place_for(opened.paths.traces.resolve().parent, name)
+        path = self.folders.place_for(self.folders.inside(bundle), name)
         watched, diagnosed = _passes(tick, 2)
         summary = run.audit(opened, path, limit=traces, watching=watched, progress=diagnosed)
         kept = (

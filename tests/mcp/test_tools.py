@@ -9,11 +9,14 @@ import pytest
 from mcp import Client
 from mcp_builders import DEMO, answered, ask, desk, refused
 
+from ragaudit.compare.baselines import write_baseline
+from ragaudit.compare.freeze import freeze
 from ragaudit.experiments.guard import refuses
 from ragaudit.mcp import words
 from ragaudit.mcp.bounds import MAX_CHARACTERS
 from ragaudit.mcp.outside import NOTE
 from ragaudit.mcp.server import server
+from ragaudit.store import AuditReader
 
 TOOLS = ["check", "audit", "show", "next", "compare", "report"]
 
@@ -170,6 +173,15 @@ def test_compare_of_a_run_with_itself_proves_nothing(audited):
     assert data["worse"] == []
     assert data["comparison"]["pairs"] == 90
     assert "paired     90 queries" in text
+
+
+def test_compare_takes_a_frozen_baseline(tmp_path):
+    session = desk(tmp_path / "scratch", tmp_path, DEMO)
+    answered(session, "audit", bundle="demo")
+    with AuditReader.open(session.folders.audit("session:demo")) as reader:
+        write_baseline(freeze(reader, "main"), tmp_path / "main.json")
+    data, _ = answered(session, "compare", base="main.json", candidate="session:demo")
+    assert (data["comparison"]["base"]["name"], data["comparison"]["base"]["frozen"]) == ("main", True)
 
 
 def test_compare_refuses_another_access_rule_and_has_no_argument_to_accept_it(audited, tmp_path):

@@ -28,7 +28,8 @@ def command(streams: Streams, folders: tuple[Path, ...], with_text: bool, write:
     """Serve check, audit, show, next, compare and report to a coding agent, on stdin and stdout (MCP).
 
     The agent reads bundles and audit files inside the FOLDERs, and nothing else. No model is called: `audit` runs
-    with the judge off. An agent starts this command; docs/agents.md says how to add it.
+    with the judge off. An agent starts this command; docs/agents.md says how to add it. An agent that runs commands
+    itself gets the same from them with --json.
     """
     if find_spec("mcp") is None:
         raise MissingExtraError("ragaudit mcp: needs the mcp package. Install it: pip install 'ragaudit[mcp]'.")
