@@ -54,6 +54,7 @@ def audit(
     limit: int | None = None,
     judge: Judge | None = None,
     progress: Progress = _silent,
+    watching: Progress = _silent,
 ) -> Summary:
     """Audit a bundle and write the audit file. An interrupted audit goes on where it stopped.
 
@@ -63,6 +64,7 @@ def audit(
         limit: Audit only the first traces.
         judge: Who is asked where labels and answer judgements are missing; None = nobody.
         progress: Told after each batch how many traces are done.
+        watching: Told the same of the preflight that comes first. Either may raise, to stop.
 
     Raises:
         InputError: No trace can be used, the gold is of another run, or preflight blocks.
@@ -70,7 +72,7 @@ def audit(
         JudgeError: The judge cannot be asked at all, or a reply is not on the tape that must be.
     """
     identities = Identities.of(bundle.inventory)
-    preflight, findings = _watch(bundle, identities, limit, _silent)
+    preflight, findings = _watch(bundle, identities, limit, watching)
     blocked = next((finding for finding in findings if finding.severity is Level.BLOCK), None)
     if blocked is not None:
         raise InputError(f"{bundle.name}: {blocked.message}. {blocked.fix}")

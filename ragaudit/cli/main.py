@@ -30,6 +30,7 @@ COMMANDS: dict[str, str] = {
     "gate": "Hold a run against the thresholds under [gates].",
     "baseline": "Freeze a run as a file to compare with; list and show such files.",
     "experiment": "The journal: plan a change of one variable, start it, finish it with what came out.",
+    "mcp": "Serve check, audit, show, next, compare and report to a coding agent.",
     "drill": "Break healthy queries on purpose and check that the diagnosis names what was broken.",
     "stages": "The nine stages, and what each may lose.",
     "causes": "Every cause ragaudit can name, and what to change.",
