@@ -1,9 +1,10 @@
 """Finds the answer's words in a text, and says how much folding it took. Language-neutral: no word lists."""
 
-import hashlib
 import re
 import unicodedata
 
+from ragaudit.model.texts import content_hash as content_hash
+from ragaudit.model.texts import folded as folded
 from ragaudit.model.trace import SpanFound
 
 _SPACE = re.compile(r"\s+")
@@ -11,12 +12,6 @@ _SPACE = re.compile(r"\s+")
 _INVISIBLE = dict.fromkeys([0x00AD, 0x200B, 0x200C, 0x200D, 0x2060, 0xFEFF])
 # A word broken over a line end keeps its hyphen before the newline.
 _LINE_HYPHEN = re.compile(r"[-\u2010\u2011]\s*\n\s*")
-
-
-def folded(text: str) -> str:
-    """Case and runs of whitespace folded: differences that no reader and no tokenizer would notice."""
-    # Not casefold: it would expand ligatures, and a search for "office" does not find a text with one.
-    return _SPACE.sub(" ", unicodedata.normalize("NFC", text)).strip().lower().replace("ß", "ss")
 
 
 def squeezed(text: str) -> str:
@@ -45,9 +40,3 @@ def find(span: str, text: str) -> SpanFound:
     if part < len(needle) and (needle[:part] in hay or needle[-part:] in hay):
         return "partial"
     return False
-
-
-def content_hash(text: str) -> str:
-    """`sha256:` over the text, NFC-normalised with whitespace collapsed: DATA.md's identity of a text."""
-    canonical = _SPACE.sub(" ", unicodedata.normalize("NFC", text)).strip()
-    return "sha256:" + hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()

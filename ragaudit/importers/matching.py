@@ -4,7 +4,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ragaudit.evidence.spans import content_hash, folded, squeezed
+from ragaudit.evidence.spans import squeezed
+from ragaudit.model.texts import content_hash, folded
+from ragaudit.model.texts import text_id as text_id
 
 SHORTEST = 24
 """A text with fewer characters, spaces not counted, is not searched for inside chunks: it would be found by chance."""
@@ -52,8 +54,3 @@ class Texts:
             return None
         around = tuple(chunk_id for chunk_id, hay in self._squeezed.items() if needle in hay)
         return Match(around, "part of the chunk") if around else None
-
-
-def text_id(text: str) -> str:
-    """An id for a text that nobody gave one: its content hash, short. The same text gets the same id everywhere."""
-    return "text-" + content_hash(text).removeprefix("sha256:")[:16]
