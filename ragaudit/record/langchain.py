@@ -1,7 +1,5 @@
 """LangChain: a callback handler that records each run. `capture_scores()` adds what callbacks do not see."""
 
-import threading
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
@@ -13,12 +11,9 @@ from ragaudit.record.hits import hits_of
 from ragaudit.record.langchain_scores import add_scores
 from ragaudit.record.langchain_scores import capture_scores as capture_scores
 from ragaudit.record.prompt import prompt_text
-from ragaudit.record.query import current
 from ragaudit.record.recorder import Recorder
-from ragaudit.record.steps import Journey, Stages, Step
-
-MAX_OPEN = 1_000
-"""Chains that may run at once; of those that never end, the oldest are forgotten."""
+from ragaudit.record.steps import Stages, Step
+from ragaudit.record.trails import Trails
 
 _QUESTIONS = ("question", "query", "input", "user_input", "text")
 
@@ -42,9 +37,7 @@ class RagAuditHandler(BaseCallbackHandler):
         self.faults = recorder.faults
         self._recorder = recorder
         self._stages = stages or {}
-        self._lock = threading.Lock()
-        self._tops: dict[UUID, UUID] = {}
-        self._open: OrderedDict[UUID, Journey] = OrderedDict()
+        self._trails = Trails(recorder.faults)
 
     @guarded
     def on_chain_start(
@@ -58,8 +51,8 @@ class RagAuditHandler(BaseCallbackHandler):
         **kwargs: Any,
     ) -> None:
         """A chain begins; the outermost one is the query."""
-        journey = self._begin(run_id, parent_run_id, metadata)
-        if journey is not None and parent_run_id is None:
+        journey = self._trails.begin(run_id, parent_run_id, metadata)
+        if parent_run_id is None:
             journey.question = _question(inputs)
 
     @guarded
@@ -77,7 +70,7 @@ class RagAuditHandler(BaseCallbackHandler):
         self, serialized: Any, input_str: str, *, run_id: UUID, parent_run_id: UUID | None = None, **kwargs: Any
     ) -> None:
         """A tool begins; retrievers may run inside it."""
-        self._begin(run_id, parent_run_id, kwargs.get("metadata"))
+        self._trails.begin(run_id, parent_run_id, kwargs.get("metadata"))
 
     @guarded
     def on_tool_end(self, output: Any, *, run_id: UUID, **kwargs: Any) -> None:
@@ -101,24 +94,24 @@ class RagAuditHandler(BaseCallbackHandler):
         **kwargs: Any,
     ) -> None:
         """A retriever begins."""
-        journey = self._begin(run_id, parent_run_id, metadata)
-        if journey is not None:
-            journey.question = journey.question or query
-            journey.steps.append(Step(run_id, str(kwargs.get("name") or "retriever"), query_text=query))
+        journey = self._trails.begin(run_id, parent_run_id, metadata)
+        journey.question = journey.question or query
+        journey.steps.append(Step(run_id, str(kwargs.get("name") or "retriever"), query_text=query))
 
     @guarded
     def on_retriever_end(self, documents: Sequence[Any], *, run_id: UUID, **kwargs: Any) -> None:
         """A retriever returned its documents."""
-        step, journey = self._step(run_id), self._journey(run_id)
+        step, journey = self._trails.step(run_id), self._trails.of(run_id)
         if step is not None and journey is not None:
             step.hits = shielded(self.faults, step.name[:40], lambda: hits_of(documents))
             add_scores(step, run_id, journey)
+            journey.searched()
         self._end(run_id)
 
     @guarded
     def on_retriever_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """A retriever failed: its arm is recorded as errored."""
-        if step := self._step(run_id):
+        if step := self._trails.step(run_id):
             step.error = type(error).__name__
         self._end(run_id, error)
 
@@ -127,21 +120,21 @@ class RagAuditHandler(BaseCallbackHandler):
         self, serialized: Any, messages: Any, *, run_id: UUID, parent_run_id: UUID | None = None, **kwargs: Any
     ) -> None:
         """A chat model is asked: the last prompt of a query is the one that was answered."""
-        if journey := self._begin(run_id, parent_run_id, kwargs.get("metadata")):
-            journey.prompt = prompt_text(messages[0])
+        journey = self._trails.begin(run_id, parent_run_id, kwargs.get("metadata"))
+        journey.asked(prompt_text(messages[0]))
 
     @guarded
     def on_llm_start(
         self, serialized: Any, prompts: Any, *, run_id: UUID, parent_run_id: UUID | None = None, **kwargs: Any
     ) -> None:
         """A model that takes text is asked."""
-        if journey := self._begin(run_id, parent_run_id, kwargs.get("metadata")):
-            journey.prompt = prompt_text(prompts[0])
+        journey = self._trails.begin(run_id, parent_run_id, kwargs.get("metadata"))
+        journey.asked(prompt_text(prompts[0]))
 
     @guarded
     def on_llm_end(self, response: Any, *, run_id: UUID, **kwargs: Any) -> None:
         """A model answered."""
-        if journey := self._journey(run_id):
+        if journey := self._trails.of(run_id):
             generation = response.generations[0][0]
             journey.answer = generation.text
             info = getattr(getattr(generation, "message", None), "response_metadata", None) or {}
@@ -154,42 +147,10 @@ class RagAuditHandler(BaseCallbackHandler):
         """A model failed."""
         self._end(run_id, error)
 
-    def _begin(self, run_id: UUID, parent_run_id: UUID | None, metadata: Mapping[str, Any] | None) -> Journey | None:
-        with self._lock:
-            top = self._tops.get(parent_run_id) if parent_run_id is not None else None
-            if top is not None:
-                self._tops[run_id] = top
-                self._open[top].parents[run_id] = parent_run_id
-                return self._open[top]
-            self._tops[run_id] = run_id
-            journey = self._open[run_id] = Journey(current(), fields=dict(metadata or {}), parents={run_id: None})
-            if len(self._open) > MAX_OPEN:
-                self._forget(next(iter(self._open)))
-                self.faults.add("langchain", f"more than {MAX_OPEN} runs never ended: the oldest are forgotten")
-            return journey
-
     def _end(self, run_id: UUID, error: BaseException | None = None) -> None:
-        with self._lock:
-            if run_id not in self._open:
-                return
-            journey = self._forget(run_id)
-        journey.failed = type(error).__name__ if error is not None else None
-        journey.record(self._recorder, self._stages)
-
-    def _forget(self, run_id: UUID) -> Journey:
-        journey = self._open.pop(run_id)
-        for member in journey.parents:
-            self._tops.pop(member, None)
-        return journey
-
-    def _journey(self, run_id: UUID) -> Journey | None:
-        with self._lock:
-            top = self._tops.get(run_id)
-            return None if top is None else self._open.get(top)
-
-    def _step(self, run_id: UUID) -> Step | None:
-        journey = self._journey(run_id)
-        return None if journey is None else next((step for step in journey.steps if step.key == run_id), None)
+        journey = self._trails.end(run_id, error)
+        if journey is not None:
+            journey.record(self._recorder, self._stages)
 
 
 def _question(inputs: Any) -> str | None:

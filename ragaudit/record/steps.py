@@ -23,6 +23,7 @@ _HINTS = (
     ("after_threshold", re.compile(r"threshold|similaritypostprocessor|cutoff", re.IGNORECASE)),
     ("after_filter", re.compile(r"filter", re.IGNORECASE)),
 )
+_BEFORE_RERANK = ("after_filter", "after_threshold")
 _ARMS = (
     ("bm25", re.compile(r"bm25", re.IGNORECASE)),
     ("dense", re.compile(r"vector|embedding|dense", re.IGNORECASE)),
@@ -36,6 +37,8 @@ class Step:
     key: Any
     name: str
     is_retriever: bool = True
+    stage: str | None = None
+    """The list it made, where the framework's own kinds say so."""
     query_text: str | None = None
     hits: list[Row] | None = None
     taken: list[Row] | None = None
@@ -55,6 +58,8 @@ class Journey:
     steps: list[Step] = field(default_factory=list)
     parents: dict[Any, Any] = field(default_factory=dict)
     """Every run or span -> the one above it."""
+    packed: list[Row] | None = None
+    """What was handed to the prompt, where the framework says so."""
     prompt: str | None = None
     answer: str | None = None
     finish_reason: str | None = None
@@ -62,6 +67,14 @@ class Journey:
     """The class of the exception that ended it."""
     fields: dict[str, Any] = field(default_factory=dict)
     """What the application said beside: `query_id`, `user_acl`, `filters`, `gold_ids` and other fields of DATA.md."""
+
+    def searched(self) -> None:
+        """A search ended: what the model was asked before it was no answer to it."""
+        self.prompt = self.answer = self.finish_reason = self.packed = None
+
+    def asked(self, prompt: str) -> None:
+        """The model is asked; an answer may need several prompts."""
+        self.prompt = prompt if self.prompt is None else f"{self.prompt}\n{prompt}"
 
     def record(self, recorder: Recorder, stages: Stages) -> None:
         """It has ended: fill the open query, or write one of its own. What retrieved nothing at all is no query."""
@@ -85,7 +98,11 @@ class Journey:
         arms: list[Step] = []
         for step in self.steps:
             below = [s for s in self.steps if s.is_retriever and _is_above(step.key, s.key, self.parents)]
-            stage = stages.get(step.name) or _stage(step, below)
+            stage = stages.get(step.name) or step.stage or _stage(step, below)
+            reranker = made.get("after_rerank")
+            is_behind = reranker is not None and not _is_above(reranker.key, step.key, self.parents)
+            if stage in _BEFORE_RERANK and is_behind:
+                continue  # a floor behind the reranker: the lists of DATA.md have no place for it
             if stage.startswith("arm"):
                 _, _, name = stage.partition(":")
                 _arm(query, name or arm_name(step.name), step, self.question)
@@ -102,7 +119,9 @@ class Journey:
 
 
 def arm_name(name: str) -> str:
-    """`bm25` and `dense` for what is plainly one of them, else the name itself."""
+    """`bm25` and `dense` for a class that is plainly one of them; a name that the user gave stays."""
+    if not name.endswith("Retriever"):
+        return name
     return next((arm for arm, pattern in _ARMS if pattern.search(name)), name)
 
 
@@ -149,6 +168,9 @@ def _context(query: Query, journey: Journey, pool: list[Row] | None) -> None:
     """The packed chunks, in the order in which their texts stand in the prompt: derived."""
     if journey.answer is not None:
         query.answer(journey.answer, finish_reason=journey.finish_reason)
+    if journey.packed is not None:
+        query.context(journey.packed, prompt=journey.prompt)
+        return
     if journey.prompt is None:
         return
     pool = pool if pool is not None else query.last()

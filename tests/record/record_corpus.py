@@ -12,13 +12,15 @@ from ragaudit.readers.bundle import locate, open_bundle
 from ragaudit.store.reader import AuditReader
 
 QUESTION = "How long do refunds take to arrive?"
-GOLD = "refunds#1"
+GOLD = "card#1"
 USER = ["tenant:acme"]
+SPAN = "within fourteen days"
+LABEL = [{"id": GOLD, "source_id": "card", "span": SPAN}]
 K = 3
 MODEL = "words-96"
 
 CHUNKS = {
-    "refunds#1": ("acme", "Refunds arrive on the card within fourteen days after the return was accepted."),
+    "card#1": ("acme", "Refunds arrive on the card within fourteen days after the return was accepted."),
     "refunds#2": ("acme", "Refunds for gift cards take the form of a voucher and arrive by mail."),
     "refunds#3": ("acme", "How to ask for refunds: open the order and choose return, which does not take long."),
     "keys#1": ("acme", "API keys expire after ninety days and are rotated by an administrator."),
@@ -58,8 +60,11 @@ def text_of(chunk_id: str) -> str:
     return CHUNKS[chunk_id][1]
 
 
-def write_inventory(folder: Path, *, not_in_dense: tuple[str, ...] = ()) -> None:
-    """The files of a bundle beside the traces, as an export of the stores would give them."""
+def write_inventory(folder: Path, *, missing: tuple[str, ...] = (), dense: bool = True) -> None:
+    """The files of a bundle beside the traces, as an export of the stores would give them.
+
+    Chunks that are missing are in no store; without `dense` the vectors of all chunks are.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     chunks: list[dict[str, Any]] = [
         {
@@ -69,9 +74,10 @@ def write_inventory(folder: Path, *, not_in_dense: tuple[str, ...] = ()) -> None
             "metadata": {"tenant": tenant},
             "acl": [f"tenant:{tenant}"],
             "embedding_model": MODEL,
-            "in": {"dense": name not in not_in_dense, "bm25": True},
+            "in": {"dense": dense, "bm25": True},
         }
         for name, (tenant, text) in CHUNKS.items()
+        if name not in missing
     ]
     sources = {
         row["source_id"]: {"source_id": row["source_id"], "status": "ok", "registered": True, "acl": row["acl"]}
@@ -81,7 +87,7 @@ def write_inventory(folder: Path, *, not_in_dense: tuple[str, ...] = ()) -> None
         source["extracted_text"] = "\n".join(row["text"] for row in chunks if row["source_id"] == source_id)
     for file, rows in (("chunks.jsonl", chunks), ("sources.jsonl", list(sources.values()))):
         (folder / file).write_text("".join(json.dumps(row) + "\n" for row in rows))
-    in_dense = len(chunks) - len(not_in_dense)
+    in_dense = len(chunks) if dense else 0
     arms = {"dense": {"chunks": in_dense, "models": {MODEL: in_dense}}, "bm25": {"chunks": len(chunks)}}
     (folder / "index.json").write_text(json.dumps({"revision": "kb-1", "arms": arms, "complete": True}))
     (folder / "ragaudit.toml").write_text(
