@@ -2,12 +2,12 @@
 
 import contextlib
 import functools
+import sys
 from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from typing import Any
 
-from haystack.tracing import Span, Tracer
-from haystack.tracing.tracer import NullTracer
+from haystack.tracing.tracer import NullTracer, Span, Tracer
 
 from ragaudit.record.guard import shielded
 from ragaudit.record.hits import Row, hits_of
@@ -64,20 +64,21 @@ class RagAuditTracer(Tracer):
                 _journey.reset(token)
                 _span.reset(span_token)
                 if journey is not None:
-                    end = functools.partial(self._ended, watched, journey, failed, is_outermost)
+                    error = getattr(sys.exc_info()[0], "__name__", None) if failed else None
+                    end = functools.partial(self._ended, watched, journey, error, is_outermost)
                     shielded(self._recorder.faults, "haystack", end)
 
     def current_span(self) -> Span | None:
         """The span that is open in this task, else what the wrapped tracer says."""
         return _span.get() or self._wrapped.current_span()
 
-    def _ended(self, watched: "_Watched", journey: Journey, failed: bool, is_outermost: bool) -> None:
-        self._component(watched.tags, journey, failed)
+    def _ended(self, watched: "_Watched", journey: Journey, error: str | None, is_outermost: bool) -> None:
+        self._component(watched.tags, journey, error)
         if is_outermost:
-            journey.failed = "PipelineRuntimeError" if failed else None
+            journey.failed = error
             journey.record(self._recorder, self._stages)
 
-    def _component(self, tags: Mapping[str, Any], journey: Journey, failed: bool) -> None:
+    def _component(self, tags: Mapping[str, Any], journey: Journey, error: str | None) -> None:
         if "haystack.pipeline.input_data" in tags:
             journey.question = journey.question or _question(tags["haystack.pipeline.input_data"])
         name, kind = tags.get("haystack.component.name"), str(tags.get("haystack.component.type", ""))
@@ -87,7 +88,7 @@ class RagAuditTracer(Tracer):
         made = tags.get("haystack.component.output")
         given = given if isinstance(given, Mapping) else {}
         made = made if isinstance(made, Mapping) else {}
-        step = _step(name, kind, given, made, failed, len(journey.steps))
+        step = _step(name, kind, given, made, error, len(journey.steps))
         if step is not None:
             journey.steps.append(step)
             journey.searched()
@@ -125,15 +126,17 @@ def _copied(value: Any) -> Any:
     )
 
 
-def _step(name: str, kind: str, given: Mapping[str, Any], made: Mapping[str, Any], failed: bool, n: int) -> Step | None:
+def _step(
+    name: str, kind: str, given: Mapping[str, Any], made: Mapping[str, Any], error: str | None, n: int
+) -> Step | None:
     """A component that returns documents, or a retriever that failed."""
     known, stage = next(((word, stage) for word, stage in _KINDS if word in kind), (None, None))
     documents = made.get("documents")
-    if not isinstance(documents, list) and not (failed and known == "Retriever"):
+    if not isinstance(documents, list) and not (error is not None and known == "Retriever"):
         return None
     step = Step((name, n), name, is_retriever=known == "Retriever", stage="arm" if known == "Retriever" else stage)
     step.hits = hits_of(documents) if isinstance(documents, list) else None
-    step.error = "PipelineRuntimeError" if failed else None
+    step.error = error
     if known == "Retriever":
         query = given.get("query")
         limit = number(given.get("top_k"))

@@ -6,7 +6,7 @@ and the answers of Chroma, Qdrant, Pinecone and Elasticsearch that hold a list.
 
 import json
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from ragaudit.model.texts import text_id
@@ -47,7 +47,7 @@ def _items(value: Any) -> Iterable[Any]:
         inner = getattr(value, name, None)
         if isinstance(inner, list | tuple):
             return list(inner)
-    if not isinstance(value, Iterable):
+    if not isinstance(value, Collection):  # an iterator is the application's to read
         raise UnusableError("is no list of hits")
     return list(value)
 

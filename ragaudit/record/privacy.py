@@ -29,11 +29,11 @@ def withheld(row: dict[str, Any], mode: str, redact: Redact | None, faults: Faul
         if hashes:
             row["content_hashes"] = hashes
     fields = _filtered(row)
-    for hit in _hits(row):
-        hit.pop("text", None)
-        if kept := {name: value for name, value in hit.pop("metadata", {}).items() if name in fields}:
-            hit["metadata"] = kept
+    kept = [(hit, {name: v for name, v in hit.pop("metadata", {}).items() if name in fields}) for hit in _hits(row)]
     _each_text(row, lambda text: None)
+    for hit, metadata in kept:
+        if metadata:
+            hit["metadata"] = metadata
     row.pop("query_rewrite", None)
     row.pop("conversation", None)
     return row

@@ -25,7 +25,6 @@ from record_corpus import (
     audited,
     embed,
     rerank,
-    traces,
     write_inventory,
 )
 
@@ -121,7 +120,4 @@ def test_the_audit_of_what_was_recorded_names_the_stage_of_the_fault(
         ask(pipeline(**faulty), tenant)
     rec.close()
     assert rec.stats().errors == {}
-    import json
-
-    print(json.dumps(traces(tmp_path)[0], indent=1))
     assert audited(tmp_path) == {"q1": verdict}

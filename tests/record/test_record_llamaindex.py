@@ -26,7 +26,6 @@ from record_corpus import (
     lexical,
     rerank,
     text_of,
-    traces,
     write_inventory,
 )
 
@@ -126,7 +125,4 @@ def test_the_audit_of_what_was_recorded_names_the_stage_of_the_fault(
         asked.query(QUESTION)
     rec.close()
     assert rec.stats().errors == {}
-    import json
-
-    print(json.dumps(traces(tmp_path)[0], indent=1))
     assert audited(tmp_path) == {"q1": verdict}
