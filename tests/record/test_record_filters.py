@@ -8,10 +8,8 @@ import pytest
 from ragaudit.record.filters import filter_of
 
 HAYSTACK = {"field": "meta.tenant", "operator": "==", "value": "acme"}
-YEARS = [
-    {"field": "meta.year", "operator": ">=", "value": 2020},
-    {"field": "meta.year", "operator": "<", "value": 2026},
-]
+SINCE = {"field": "meta.year", "operator": ">=", "value": 2020}
+UNTIL = {"field": "meta.year", "operator": "<", "value": 2026}
 
 
 def llama(operator: str, value: Any) -> Any:
