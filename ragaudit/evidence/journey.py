@@ -89,11 +89,12 @@ def _with_logged_names(trace: Trace, rows: list[GoldRow], ids: Standing) -> Stan
             for hit in hits:
                 if hit.source_id is not None and hit.source_id in ids.sources and hit.id not in ids.searched:
                     more[hit.id] = (ids.sources[hit.source_id], Via.SOURCE)
-    texts = {i: text for i, text in (trace.context_texts or {}).items() if i not in ids.packed}
-    if texts:
+    logged = {i: content_hash(text) for i, text in (trace.context_texts or {}).items() if i not in ids.packed}
+    logged |= {i: digest for i, digest in (trace.context_hashes or {}).items() if i not in ids.packed}
+    if logged:
         digests = {digest: n for n, row in enumerate(rows) if row.chunk for digest in hashes(row.chunk)}
-        for chunk_id, text in texts.items():
-            position = digests.get(content_hash(text))
+        for chunk_id, digest in logged.items():
+            position = digests.get(digest)
             if position is not None:
                 more[chunk_id] = (position, Via.SAME_TEXT)
     if not more:

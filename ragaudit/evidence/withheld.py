@@ -10,8 +10,9 @@ _LISTS = ("fused", "after_filter", "after_threshold", "rerank_input", "after_rer
 
 def without_unreadable_text(trace: Trace, inventory: Inventory, acl: AclSettings) -> Trace:
     """The trace without the texts and metadata of unreadable chunks. Unknown access keeps them, as the log had them."""
-    texts = trace.context_texts or {}
-    carrying = {hit.id for hits in trace.lists().values() for hit in hits if _says_something(hit)} | set(texts)
+    texts, digests = trace.context_texts or {}, trace.context_hashes or {}
+    carrying = {hit.id for hits in trace.lists().values() for hit in hits if _says_something(hit)}
+    carrying |= texts.keys() | digests.keys()
     hidden = {chunk_id for chunk_id in carrying if may_read(chunk_id, trace, inventory, acl) is False}
     if not hidden:
         return trace
@@ -19,6 +20,8 @@ def without_unreadable_text(trace: Trace, inventory: Inventory, acl: AclSettings
     update["arms"] = _stripped(trace.arms, hidden)
     if trace.context_texts is not None:
         update["context_texts"] = {i: text for i, text in texts.items() if i not in hidden}
+    if trace.context_hashes is not None:
+        update["context_hashes"] = {i: digest for i, digest in digests.items() if i not in hidden}
     return trace.model_copy(update=update)
 
 

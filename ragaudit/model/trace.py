@@ -161,6 +161,8 @@ class Trace(Observed):
     rerank_input: Ranking | None = None
     prompt_ids: tuple[Id, ...] | None = None
     context_texts: dict[str, str] | None = None
+    context_hashes: dict[str, str] | None = None
+    """Content hashes in place of `context_texts`, where texts are not logged."""
     arm_status: dict[str, ArmStatus] | None = None
     gold: tuple[Gold, ...] = ()
     gold_mode: GoldMode = GoldMode.ALL

@@ -59,6 +59,7 @@ class _Line(msgspec.Struct, forbid_unknown_fields=True):
     rerank_input: _Ranking | None = None
     prompt_ids: _Ids | None = None
     context_texts: dict[str, str] | None = None
+    context_hashes: dict[str, str] | None = None
     arm_status: Any = None
     gold: Any = None
     gold_mode: Any = None
@@ -255,6 +256,7 @@ _READERS: Mapping[str, Callable[[Any, str, Odd], Any]] = {
     "gold_groups": _id_groups,
     "gold": _as_given,
     "context_texts": _id_keys,
+    "context_hashes": _id_keys,
     "id_map": _id_pairs,
     "final_context_chars": _count,
     "prompt_tokens": _count,

@@ -24,10 +24,9 @@ def withheld(row: dict[str, Any], mode: str, redact: Redact | None, faults: Faul
             _each_text(row, lambda text: _redacted(text, redact, faults))
         return row
     if mode == "hash":
-        hashes = {hit["id"]: content_hash(hit["text"]) for hit in _hits(row) if "text" in hit}
-        hashes |= {chunk_id: content_hash(text) for chunk_id, text in (row.get("context_texts") or {}).items()}
-        if hashes:
-            row["content_hashes"] = hashes
+        packed = packed_texts(row)
+        if packed:
+            row["context_hashes"] = {chunk_id: content_hash(text) for chunk_id, text in packed.items()}
     fields = _filtered(row)
     kept = [(hit, {name: v for name, v in hit.pop("metadata", {}).items() if name in fields}) for hit in _hits(row)]
     _each_text(row, lambda text: None)
@@ -37,6 +36,12 @@ def withheld(row: dict[str, Any], mode: str, redact: Redact | None, faults: Faul
     row.pop("query_rewrite", None)
     row.pop("conversation", None)
     return row
+
+
+def packed_texts(row: dict[str, Any]) -> dict[str, str]:
+    """Id -> text of the packed chunks: as packed, else as a list had it."""
+    texts = {hit["id"]: hit["text"] for hit in _hits(row) if "text" in hit} | row.get("context_texts", {})
+    return {chunk_id: texts[chunk_id] for chunk_id in row.get("final_context_ids", ()) if chunk_id in texts}
 
 
 def _redacted(text: str, redact: Redact, faults: Faults) -> str | None:

@@ -12,7 +12,7 @@ from ragaudit.model.json_line import json_line
 from ragaudit.record.files import LineFile
 from ragaudit.record.guard import LOG, Faults, guarded, shielded
 from ragaudit.record.plain import chunk_id, plain, words
-from ragaudit.record.privacy import MODES, Redact, withheld
+from ragaudit.record.privacy import MODES, Redact, packed_texts, withheld
 from ragaudit.record.prompt import in_prompt
 from ragaudit.record.query import Query, conclude
 from ragaudit.record.writer import Writer
@@ -185,8 +185,8 @@ class Recorder:
     def _line(self, finished: tuple[dict[str, Any], str | None]) -> str:
         row, prompt = finished
         if prompt is not None and row.get("final_context_ids"):
-            texts = row.get("context_texts", {})
-            conclude(row, {"prompt_ids": in_prompt(texts, row["final_context_ids"], prompt)}, "derived")
+            found = in_prompt(packed_texts(row), row["final_context_ids"], prompt)
+            conclude(row, {"prompt_ids": found}, "derived")
         return json_line(withheld(row, self._mode, self._redact, self.faults))
 
 

@@ -209,11 +209,11 @@ def test_a_value_of_another_type_or_case_is_no_leak() -> None:
 def test_withheld_text_leaves_id_rank_and_score() -> None:
     hidden = Hit("h", 1, 0.9, None, ("dense",), "secret", "hr", {"title": "secret"}, {"page_content": "secret"})
     shown = Hit("g", 2, 0.8, text="open")
-    kept = without_unreadable_text(
-        trace(user_acl=("a",), arms={"dense": (hidden, shown)}, context_texts={"h": "secret", "g": "open"}), HR, ANY
-    )
+    packed: dict[str, Any] = {"context_texts": {"h": "secret", "g": "open"}, "context_hashes": {"h": "1", "g": "2"}}
+    kept = without_unreadable_text(trace(user_acl=("a",), arms={"dense": (hidden, shown)}, **packed), HR, ANY)
     assert kept.arms == {"dense": (Hit("h", 1, 0.9, None, ("dense",), None, "hr"), shown)}
     assert kept.context_texts == {"g": "open"}
+    assert kept.context_hashes == {"g": "2"}
 
 
 def test_a_trace_without_unreadable_text_is_returned_as_it_is() -> None:

@@ -90,6 +90,8 @@ def test_a_packed_text_equal_to_the_gold_s_stands_for_it() -> None:
     assert evidence(query, inventory(ROW)).packed == (Place(1, None, "new-7", Via.SAME_TEXT),)
     other = trace(final_context_ids=("new-7",), context_texts={"new-7": "Refunds within 31 days."})
     assert evidence(other, inventory(ROW)).packed == (None,)
+    hashed = trace(final_context_ids=("new-7",), context_hashes={"new-7": content_hash("Refunds  within 30 days.")})
+    assert evidence(hashed, inventory(ROW)).packed == (Place(1, None, "new-7", Via.SAME_TEXT),)
 
 
 def test_the_first_place_counts_whatever_the_name() -> None:

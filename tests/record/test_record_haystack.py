@@ -1,9 +1,7 @@
 """A real Haystack pipeline, recorded by the tracer and audited: hybrid search with a filter, joiner, ranker, prompt."""
 
-import os
-
-os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"
-
+import asyncio
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,9 @@ from haystack import Document, Pipeline, component, tracing
 from haystack.components.builders import PromptBuilder
 from haystack.components.joiners import DocumentJoiner
 from haystack.components.retrievers.in_memory import InMemoryBM25Retriever, InMemoryEmbeddingRetriever
+from haystack.core.errors import PipelineRuntimeError
 from haystack.document_stores.in_memory import InMemoryDocumentStore
+from haystack.tracing.tracer import Span
 from record_corpus import (
     CHUNKS,
     GOLD,
@@ -25,6 +25,7 @@ from record_corpus import (
     audited,
     embed,
     rerank,
+    traces,
     write_inventory,
 )
 
@@ -121,3 +122,95 @@ def test_the_audit_of_what_was_recorded_names_the_stage_of_the_fault(
     rec.close()
     assert rec.stats().errors == {}
     assert audited(tmp_path) == {"q1": verdict}
+
+
+def test_a_run_outside_any_query_is_a_query_of_its_own(rec: Recorder, tmp_path: Path) -> None:
+    ask(pipeline(limit=2))
+    rec.close()
+    (row,) = traces(tmp_path)
+    assert row["query_text"] == QUESTION
+    status = {"status": "ran", "filter": {"tenant": "acme"}, "returned": 2}
+    assert row["arm_status"] == {"bm25": status, "dense": status}
+    assert [hit["id"] for hit in row["arms"]["dense"]] == ["refunds#2", "refunds#3"]
+    assert [hit["score"] for hit in row["arms"]["dense"]] == [
+        pytest.approx(0.505, abs=0.001),
+        pytest.approx(0.445, abs=0.001),
+    ]
+    lists = {name: {hit["id"] for hit in row[name]} for name in ("fused", "rerank_input", "after_rerank")}
+    assert lists == dict.fromkeys(lists, {"refunds#2", "refunds#3"} | {hit["id"] for hit in row["arms"]["bm25"]})
+    assert row["final_context_ids"] == [hit["id"] for hit in row["after_rerank"]] == row["prompt_ids"]
+    assert "final_context_ids" not in row["provenance"]
+    assert row["answer"] == {"text": "Fourteen days.", "finish_reason": "stop"}
+    assert row["arms"]["dense"][0]["metadata"] == {"tenant": "acme"}
+
+
+class Existing(tracing.Tracer):
+    """The tracer that the application had before."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, dict[str, Any]]] = []
+
+    @contextlib.contextmanager
+    def trace(
+        self, operation_name: str, tags: dict[str, Any] | None = None, parent_span: Span | None = None
+    ) -> Iterator[Span]:
+        span = Kept(parent_span)
+        self.seen.append((operation_name, span.tags))
+        yield span
+
+    def current_span(self) -> Span | None:
+        return None
+
+
+class Kept(Span):
+    def __init__(self, parent: Span | None) -> None:
+        self.tags: dict[str, Any] = {"parent": type(parent).__name__}
+
+    def set_tag(self, key: str, value: Any) -> None:
+        self.tags[key] = value
+
+
+@pytest.mark.parametrize("content", [False, True])
+def test_the_wrapped_tracer_sees_what_it_saw_before(
+    content: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tracing.tracer, "is_content_tracing_enabled", content)
+    alone, wrapped = Existing(), Existing()
+    rec = Recorder(tmp_path / "traces.jsonl")
+    for tracer in (alone, RagAuditTracer(rec, wrap=wrapped)):
+        monkeypatch.setattr(tracing.tracer, "actual_tracer", tracer)
+        ask(pipeline(limit=2))
+    rec.close()
+    assert wrapped.seen == alone.seen
+    assert len(wrapped.seen) == 7
+    assert ("haystack.component.output" in wrapped.seen[-1][1]) is content
+    assert len(traces(tmp_path)) == 1
+
+
+def test_a_component_that_fails_is_recorded_and_the_error_goes_on(rec: Recorder, tmp_path: Path) -> None:
+    rag = pipeline()
+    with pytest.raises(PipelineRuntimeError):
+        rag.run({"bm25": {"query": QUESTION}, "dense": {"query_embedding": [1.0]}, "prompt": {"question": QUESTION}})
+    rec.close()
+    (row,) = traces(tmp_path)
+    assert row["arm_status"]["dense"] == {"status": "errored", "error": "PipelineRuntimeError"}
+    assert row["application_error"] == "PipelineRuntimeError"
+
+
+def test_two_asynchronous_runs_are_two_queries(rec: Recorder, tmp_path: Path) -> None:
+    async def both() -> None:
+        async def one(question: str) -> None:
+            await pipeline().run_async(
+                {
+                    "bm25": {"query": question},
+                    "dense": {"query_embedding": embed(question)},
+                    "prompt": {"question": question},
+                }
+            )
+
+        await asyncio.gather(one("refunds arrive"), one("keys expire"))
+
+    asyncio.run(both())
+    rec.close()
+    rows = {row["query_text"]: set(row["arms"]) for row in traces(tmp_path)}
+    assert rows == {"refunds arrive": {"bm25", "dense"}, "keys expire": {"bm25", "dense"}}

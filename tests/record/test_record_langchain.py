@@ -1,5 +1,6 @@
 """A real LangChain pipeline, recorded by the callback and audited: hybrid search with a filter, fusion, reranker."""
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from langchain_core.language_models import FakeListChatModel
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnableLambda
-from langchain_core.vectorstores import InMemoryVectorStore
+from langchain_core.vectorstores import InMemoryVectorStore, VectorStore, VectorStoreRetriever
 from record_corpus import (
     CHUNKS,
     GOLD,
@@ -26,6 +27,7 @@ from record_corpus import (
     embed,
     lexical,
     text_of,
+    traces,
     write_inventory,
 )
 from record_corpus import rerank as by_words
@@ -55,6 +57,14 @@ class TenantStore(InMemoryVectorStore):
 
     def similarity_search(self, query: str, k: int = 4, **kwargs: Any) -> list[Document]:
         return [d for d, _ in self.similarity_search_with_score(query, k=k, **kwargs)]
+
+    async def asimilarity_search_with_score(
+        self, query: str, k: int = 4, **kwargs: Any
+    ) -> list[tuple[Document, float]]:
+        return self.similarity_search_with_score(query, k=k, **kwargs)
+
+    async def asimilarity_search(self, query: str, k: int = 4, **kwargs: Any) -> list[Document]:
+        return self.similarity_search(query, k=k, **kwargs)
 
 
 class BM25Retriever(BaseRetriever):
@@ -146,3 +156,138 @@ def test_the_audit_of_what_was_recorded_names_the_stage_of_the_fault(
     asked(rec, pipeline(**faulty), faulty.get("tenant", "acme"))
     assert rec.stats().errors == {}
     assert audited(tmp_path) == {"q1": verdict}
+
+
+def test_lists_scores_limits_and_filters_are_those_of_the_run(rec: Recorder, tmp_path: Path, scores: None) -> None:
+    asked(rec, pipeline(limit=2), session_id=4)
+    (row,) = traces(tmp_path)
+    assert {arm: [(hit["id"], hit.get("score")) for hit in hits] for arm, hits in row["arms"].items()} == {
+        "dense": [("refunds#2", pytest.approx(0.505, abs=0.001)), ("refunds#3", pytest.approx(0.445, abs=0.001))],
+        "bm25": [("refunds#3", None), ("refunds#2", None)],
+    }
+    assert row["arm_status"] == {
+        "dense": {"status": "ran", "filter": {"tenant": "acme"}, "limit": 2, "returned": 2},
+        "bm25": {"status": "ran", "returned": 2},
+    }
+    ids = {name: [hit["id"] for hit in row[name]] for name in ("fused", "rerank_input", "after_rerank")}
+    assert ids == {name: ["refunds#2", "refunds#3"] for name in ids}
+    assert (row["query_text"], row["session_id"], row["embedding_model"]) == (QUESTION, "4", MODEL)
+    assert row["final_context_ids"] == ["refunds#2", "refunds#3"]
+    assert row["provenance"] == {"final_context_ids": "derived", "context_texts": "derived"}
+    assert row["answer"] == {"text": "Fourteen days."}
+
+
+def test_without_score_capture_callbacks_have_no_score_limit_and_filter(rec: Recorder, tmp_path: Path) -> None:
+    asked(rec, pipeline(limit=2))
+    (row,) = traces(tmp_path)
+    assert row["arms"]["dense"][0].keys() == {"id", "rank", "text", "metadata"}
+    assert row["arm_status"]["dense"] == {"status": "ran", "returned": 2}
+
+
+def test_score_capture_leaves_the_documents_as_they_are_and_can_be_undone() -> None:
+    store = TenantStore(Words())
+    store.add_documents([document(name) for name in CHUNKS])
+    retriever = store.as_retriever(search_kwargs={"k": 2})
+    before, method = retriever.invoke(QUESTION), VectorStoreRetriever._get_relevant_documents
+    undo = capture_scores()
+    assert retriever.invoke(QUESTION) == before
+    assert asyncio.run(retriever.ainvoke(QUESTION)) == before
+    undo()
+    assert VectorStoreRetriever._get_relevant_documents is method
+
+
+class NoScores(VectorStore):
+    """A store that cannot tell scores, or fails to."""
+
+    fails: bool = False
+
+    @classmethod
+    def from_texts(cls, *args: Any, **kwargs: Any) -> "NoScores":
+        return cls()
+
+    def similarity_search(self, query: str, k: int = 4, **kwargs: Any) -> list[Document]:
+        return [document(GOLD)]
+
+
+class Failing(NoScores):
+    def similarity_search_with_score(self, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError("takes no filter")
+
+
+@pytest.mark.parametrize("store", [NoScores(), Failing()], ids=["without", "failing"])
+def test_a_store_without_scores_is_asked_as_before(
+    store: VectorStore, rec: Recorder, tmp_path: Path, scores: None
+) -> None:
+    retriever = store.as_retriever(search_kwargs={"k": 3})
+    config: Any = {"callbacks": [RagAuditHandler(rec)]}
+    assert retriever.invoke(QUESTION, config=config) == [document(GOLD)]
+    assert asyncio.run(retriever.ainvoke(QUESTION, config=config)) == [document(GOLD)]
+    rec.close()
+    for row in traces(tmp_path):
+        assert row["arm_status"] == {"dense": {"status": "ran", "filter": {}, "limit": 3, "returned": 1}}
+
+
+def test_an_asynchronous_run_records_the_same(tmp_path: Path, scores: None) -> None:
+    found = []
+    for name in ("sync", "async"):
+        rec = Recorder(tmp_path / name / "traces.jsonl", k_final=K)
+        config: Any = {"callbacks": [RagAuditHandler(rec)], "metadata": {"query_id": "q1"}}
+        chain = pipeline()
+        if name == "sync":
+            chain.invoke(QUESTION, config=config)
+        else:
+            asyncio.run(chain.ainvoke(QUESTION, config=config))
+        rec.close()
+        (row,) = traces(tmp_path / name)
+        found.append({key: value for key, value in row.items() if key != "timestamp"})
+    assert found[0] == found[1]
+    assert list(found[0]["arms"]) == ["dense", "bm25"]
+
+
+def test_an_arm_that_fails_is_recorded_without_the_message_and_the_error_goes_on(rec: Recorder, tmp_path: Path) -> None:
+    with pytest.raises(ConnectionError):
+        asked(rec, pipeline(fails=True))
+    rec.close()
+    (row,) = traces(tmp_path)
+    assert row["arm_status"]["bm25"] == {"status": "errored", "error": "ConnectionError"}
+    assert row["application_error"] == "ConnectionError"
+    assert list(row["arms"]) == ["dense"]
+    assert "no lexical index" not in (tmp_path / "traces.jsonl").read_text()
+
+
+def test_runs_inside_a_query_of_the_recorder_fill_that_one(rec: Recorder, tmp_path: Path) -> None:
+    store = TenantStore(Words())
+    store.add_documents([document(name) for name in CHUNKS])
+    config: Any = {"callbacks": [RagAuditHandler(rec)]}
+    with rec.query(QUESTION, "q1", user_acl=USER):
+        found = store.as_retriever(search_kwargs={"k": 4}).invoke(QUESTION, config=config)
+        packed = found[1:3]
+        text = "\n".join(d.page_content for d in reversed(packed))
+        FakeListChatModel(responses=["So."]).invoke(f"Use {text}", config=config)
+    rec.close()
+    (row,) = traces(tmp_path)
+    assert row["query_id"] == "q1"
+    assert [hit["id"] for hit in row["arms"]["dense"]] == [d.id for d in found]
+    assert row["final_context_ids"] == [packed[1].id, packed[0].id]
+    assert row["answer"] == {"text": "So."}
+
+
+def test_a_chain_that_searches_nothing_is_no_query(rec: Recorder, tmp_path: Path) -> None:
+    model = FakeListChatModel(responses=["Hello."])
+    (ChatPromptTemplate.from_template("{question}") | model).invoke(
+        {"question": "hi"}, config={"callbacks": [RagAuditHandler(rec)]}
+    )
+    rec.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_user_s_word_on_a_stage_goes_before_the_name(rec: Recorder, tmp_path: Path) -> None:
+    handler = RagAuditHandler(
+        rec, stages={"ContextualCompressionRetriever": "after_threshold", "BM25Retriever": "arm:words"}
+    )
+    pipeline().invoke(QUESTION, config={"callbacks": [handler]})
+    rec.close()
+    (row,) = traces(tmp_path)
+    assert list(row["arms"]) == ["dense", "words"]
+    assert "after_threshold" in row
+    assert "after_rerank" not in row

@@ -1,5 +1,6 @@
 """A real LlamaIndex query engine, recorded by its handlers and audited: hybrid search, fusion, reranker, filter."""
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import pytest
 from llama_index.core import VectorStoreIndex
 from llama_index.core.embeddings import BaseEmbedding
 from llama_index.core.llms import MockLLM
+from llama_index.core.postprocessor import SimilarityPostprocessor
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.retrievers import BaseRetriever, QueryFusionRetriever
@@ -26,6 +28,7 @@ from record_corpus import (
     lexical,
     rerank,
     text_of,
+    traces,
     write_inventory,
 )
 
@@ -126,3 +129,85 @@ def test_the_audit_of_what_was_recorded_names_the_stage_of_the_fault(
     rec.close()
     assert rec.stats().errors == {}
     assert audited(tmp_path) == {"q1": verdict}
+
+
+def test_scores_of_an_arm_are_those_before_the_fusion_changed_them_in_place(rec: Recorder, tmp_path: Path) -> None:
+    engine(limit=2).query(QUESTION)
+    rec.close()
+    (row,) = traces(tmp_path)
+    assert [(hit["id"], hit["score"]) for hit in row["arms"]["bm25"]] == [("refunds#3", 5.0), ("refunds#2", 3.0)]
+    assert [(hit["id"], hit["score"]) for hit in row["fused"]] == [
+        ("refunds#2", pytest.approx(1 / 60 + 1 / 61)),
+        ("refunds#3", pytest.approx(1 / 60 + 1 / 61)),
+    ]
+
+
+def test_a_call_outside_any_query_is_a_query_of_its_own(rec: Recorder, tmp_path: Path) -> None:
+    engine(limit=2).query(QUESTION)
+    rec.close()
+    (row,) = traces(tmp_path)
+    assert row["query_text"] == QUESTION
+    assert row["arm_status"] == {
+        "dense": {"status": "ran", "filter": {"tenant": "acme"}, "limit": 2, "returned": 2},
+        "bm25": {"status": "ran", "limit": 2, "returned": 2},
+    }
+    assert [hit["id"] for hit in row["rerank_input"]] == ["refunds#2", "refunds#3"]
+    assert [hit["id"] for hit in row["after_rerank"]] == ["refunds#2", "refunds#3"]
+    assert row["final_context_ids"] == ["refunds#2", "refunds#3"]
+    assert row["provenance"]["final_context_ids"] == "derived"
+    assert row["answer"]["text"] != ""
+    assert row["arms"]["dense"][0]["metadata"] == {"tenant": "acme"}
+
+
+def test_an_asynchronous_query_records_the_same(tmp_path: Path) -> None:
+    found = []
+    for name in ("sync", "async"):
+        rec = Recorder(tmp_path / name / "traces.jsonl", k_final=K)
+        undo = instrument(rec)
+        with rec.query(QUESTION, "q1"):
+            if name == "sync":
+                engine().query(QUESTION)
+            else:
+                asyncio.run(engine().aquery(QUESTION))
+        undo()
+        rec.close()
+        (row,) = traces(tmp_path / name)
+        found.append({key: value for key, value in row.items() if key != "timestamp"})
+    assert found[0] == found[1]
+
+
+def test_a_floor_before_the_reranker_is_a_threshold_and_one_behind_it_is_left_out(
+    rec: Recorder, tmp_path: Path
+) -> None:
+    floor = SimilarityPostprocessor(similarity_cutoff=0.0328)
+    asked = engine()
+    asked._node_postprocessors = [floor, *asked._node_postprocessors, floor]
+    asked.query(QUESTION)
+    rec.close()
+    (row,) = traces(tmp_path)
+    assert [hit["id"] for hit in row["after_threshold"]] == ["refunds#2", "refunds#3"]
+    assert [hit["id"] for hit in row["rerank_input"]] == ["refunds#2", "refunds#3"]
+
+
+class Broken(BaseRetriever):
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        raise ConnectionError(f"no index for {query_bundle.query_str}")
+
+
+def test_a_retriever_that_fails_is_recorded_without_the_message_and_the_error_goes_on(
+    rec: Recorder, tmp_path: Path
+) -> None:
+    with pytest.raises(ConnectionError):
+        Broken().retrieve(QUESTION)
+    rec.close()
+    (row,) = traces(tmp_path)
+    assert row["arm_status"] == {"Broken": {"status": "errored", "error": "ConnectionError"}}
+    assert row["application_error"] == "ConnectionError"
+
+
+def test_after_the_end_of_instrumentation_nothing_is_recorded(tmp_path: Path) -> None:
+    rec = Recorder(tmp_path / "traces.jsonl")
+    instrument(rec)()
+    engine().retrieve(QueryBundle(QUESTION))
+    rec.close()
+    assert list(tmp_path.iterdir()) == []

@@ -31,7 +31,7 @@ def recorded(path: Path, **settings: Any) -> tuple[dict[str, Any], Recorder]:
 def test_without_texts_ids_ranks_filters_and_the_fields_that_they_name_stay(mode: str, tmp_path: Path) -> None:
     row, rec = recorded(tmp_path / "t.jsonl", text=mode)
     row.pop("timestamp")
-    hashes = row.pop("content_hashes", None)
+    hashes = row.pop("context_hashes", None)
     assert row == {
         "query_id": "q1",
         "query_text": "",
