@@ -21,6 +21,7 @@ _TEXTS = ("page_content", "content", "text", "document", "chunk", "passage")
 _METAS = ("metadata", "meta", "payload", "_source", "fields")
 _SCORES = ("score", "relevance_score", "similarity", "_score", "distance", "_distance")
 _SOURCES = ("source_id", "ref_doc_id", "doc_uri", "source")
+_OWN = frozenset({"id", "rank", "score", "text", "source_id", "metadata"})
 _LISTS = ("points", "matches", "source_nodes", "documents", "results", "hits")
 
 
@@ -71,6 +72,8 @@ def _columns(value: Mapping[str, Any]) -> Iterator[Row]:
 
 
 def _hit(item: Any, rank: int) -> Row:
+    if type(item) is dict and item.keys() <= _OWN and type(found := item.get("id")) is str:  # the common case, fast
+        return _row(found, rank, item.get("score"), item.get("text"), item.get("source_id"), item.get("metadata"))
     item, score, text = _taken_apart(item)
     if isinstance(item, str):
         return _row(item, rank, score, text, None, None)
@@ -125,15 +128,15 @@ def _taken_apart(item: Any) -> tuple[Any, Any, Any]:
     return item, score, text
 
 
-def _row(found: str, rank: int, score: Any, text: str | None, source: Any, meta: Mapping[str, Any] | None) -> Row:
+def _row(found: str, rank: int, score: Any, text: Any, source: Any, meta: Any) -> Row:
     row: Row = {"id": found, "rank": rank}
     if (value := number(score)) is not None:
         row["score"] = value
-    if text is not None:
+    if isinstance(text, str):
         row["text"] = text
     if isinstance(source, str | int) and not isinstance(source, bool):
         row["source_id"] = str(source)
-    if meta:
+    if isinstance(meta, Mapping) and meta:
         kept = {key: each for key, each in (plain(meta) or {}).items() if each is not None and each != text}
         if kept:
             row["metadata"] = kept

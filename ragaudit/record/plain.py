@@ -69,7 +69,7 @@ def chunk_id(value: Any) -> str:
 
 def number(value: Any) -> float | None:
     """A finite number, also of numpy and the like; None for everything else."""
-    if value is None or isinstance(value, bool | str | bytes):
+    if type(value) is not float and (value is None or isinstance(value, bool | str | bytes)):
         return None
     try:
         found = float(value)
@@ -82,6 +82,9 @@ def _plain(value: Any, depth: int) -> Any:
     kind = type(value)
     if value is None or kind is str or kind is bool or kind is int:
         return value
+    if kind is dict and len(value) <= ITEMS and depth:
+        pairs = [(str(key), _plain(item, depth - 1)) for key, item in value.items()]
+        return {key: item for key, item in pairs if item is not _LEFT}
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else _LEFT
     if isinstance(value, enum.Enum):

@@ -104,6 +104,8 @@ class Query:
             error: What went wrong, for a status `errored`.
             matching: Rows that satisfy the filter, where that is known.
         """
+        if self._row is None:
+            return
         found = None if hits is None else shielded(self.faults, f"arm {name[:40]}", lambda: hits_of(hits))
         state: dict[str, Any] = {"status": status or ("ran" if found is not None else None), "error": error}
         state |= {"query_text": query_text, "filter": None if filter is None else filter_of(filter)}
@@ -151,6 +153,8 @@ class Query:
                 that a chunk that was cut off is seen.
             prompt_tokens: Its length in tokens.
         """
+        if self._row is None:
+            return
         hits = hits_of(packed)
         text = None if prompt is None else prompt_text(prompt)
         texts = {hit["id"]: hit["text"] for hit in hits if "text" in hit}
@@ -266,6 +270,8 @@ class Query:
                 conclude(self._row, fields, how)
 
     def _list(self, name: str, hits: Any) -> None:
+        if self._row is None:
+            return
         if name in ("after_filter", "after_threshold") and _is_per_arm(hits):
             self._put(name, {str(arm): hits_of(each) for arm, each in hits.items()})
         else:
