@@ -34,6 +34,7 @@ class LineFile:
 
     def close(self) -> None:
         """Close the file; the next line opens it again."""
+        self._is_open_line = False
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None

@@ -179,7 +179,8 @@ def _context(query: Query, journey: Journey, pool: list[Row] | None) -> None:
     elif pool is not None:
         texts = {hit["id"]: hit["text"] for hit in pool if "text" in hit}
         if ids := packed(texts.items(), journey.prompt):
-            query.derived(final_context_ids=ids, context_texts={each: texts[each] for each in ids})
+            packed_texts = {each: texts[each] for each in ids}
+            query.derived(final_context_ids=ids, prompt_ids=ids, context_texts=packed_texts)
 
 
 def _is_above(key: Any, other: Any, parents: Mapping[Any, Any]) -> bool:

@@ -73,6 +73,12 @@ class Writer:
             return not thread.is_alive()
         return True
 
+    def forked(self) -> None:
+        """Begin afresh in a new process; the file is opened again, for the parent may be in the middle of a write."""
+        self.faults.renew()
+        self._file.close()
+        self._reset()
+
     def _reset(self) -> None:
         self._changed = threading.Condition()
         self._waiting: deque[Any] = deque()
@@ -129,5 +135,4 @@ def _close_all() -> None:
 
 def _after_fork() -> None:
     for writer in list(_ALL):
-        writer.faults.renew()
-        writer._reset()
+        writer.forked()

@@ -173,7 +173,8 @@ def test_lists_scores_limits_and_filters_are_those_of_the_run(rec: Recorder, tmp
     assert ids == {name: ["refunds#2", "refunds#3"] for name in ids}
     assert (row["query_text"], row["session_id"], row["embedding_model"]) == (QUESTION, "4", MODEL)
     assert row["final_context_ids"] == ["refunds#2", "refunds#3"]
-    assert row["provenance"] == {"final_context_ids": "derived", "context_texts": "derived"}
+    assert row["prompt_ids"] == row["final_context_ids"]
+    assert row["provenance"] == dict.fromkeys(("final_context_ids", "prompt_ids", "context_texts"), "derived")
     assert row["answer"] == {"text": "Fourteen days."}
 
 
