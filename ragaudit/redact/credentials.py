@@ -1,4 +1,4 @@
-"""Finds keys, tokens, private keys, passwords and log-ins in addresses. What looks random behind the right name counts."""
+"""Finds keys, tokens, private keys, passwords and log-ins in URLs: by their shape, or behind the right name."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""Walks a JSON value: which strings are texts, ids, hashes or secrets by the name of their field, and what becomes of each."""
+"""Walks a JSON value: what each string is by the name of its field, and what becomes of it."""
 
 import re
 from collections import Counter
@@ -23,19 +23,64 @@ class TextMode(StrEnum):
 
 
 _TEXTS = frozenset(
-    "query_text query_rewrite previous_query text extracted_text span reference notes note error context_texts answer"
-    " probe_value".split()
+    [
+        "query_text",
+        "query_rewrite",
+        "previous_query",
+        "text",
+        "extracted_text",
+        "span",
+        "reference",
+        "notes",
+        "note",
+        "error",
+        "context_texts",
+        "answer",
+        "probe_value",
+    ]
 )
 _STAY = frozenset(["query_text", "query_rewrite", "previous_query", "answer", "probe_value"])
 """Texts that must be there, or whose being there means something: dropped, they become a pseudonym, not null."""
 _IDS = frozenset(
-    "id query_id chunk_id source_id parent_id gold_id gold_ids gold_groups final_context_ids prompt_ids aliases"
-    " superseded_by session_id supported_by previous_context_ids id_map index_revision revision chunk_ids".split()
+    [
+        "id",
+        "query_id",
+        "chunk_id",
+        "source_id",
+        "parent_id",
+        "gold_id",
+        "gold_ids",
+        "gold_groups",
+        "final_context_ids",
+        "prompt_ids",
+        "aliases",
+        "superseded_by",
+        "session_id",
+        "supported_by",
+        "previous_context_ids",
+        "id_map",
+        "index_revision",
+        "revision",
+        "chunk_ids",
+    ]
 )
 _WHOLE = frozenset(["context_texts", "query_rewrite", "id_map", "user_acl", "acl", "config", "probes", "score"])
 """What stands in these is what they are, whatever the keys in them."""
 _AS_THEY_ARE = frozenset(
-    "user_acl acl config probes score namespace embedding_model model index_revision revision arm sources".split()
+    [
+        "user_acl",
+        "acl",
+        "config",
+        "probes",
+        "score",
+        "namespace",
+        "embedding_model",
+        "model",
+        "index_revision",
+        "revision",
+        "arm",
+        "sources",
+    ]
 )
 """Principals, configuration, measurements, names: redacted, and not dropped, since they are compared with keys."""
 _HASH = re.compile(r"(?:.*[_-])?(?:hash|digest|checksum|md5|sha\d*|etag)", re.IGNORECASE)
@@ -85,7 +130,7 @@ class Walker:
 
     def line(self, text: str, file: str) -> str:
         """One value of a table without field names, such as an id in qrels."""
-        return self._string(text, "id", "id", file)
+        return str(self._string(text, "id", "id", file))
 
     def text(self, text: str, file: str, form: Form) -> str:
         """A part of a report, or of ragaudit.toml, whose values are compared as they stand."""
@@ -128,11 +173,12 @@ class Walker:
         return made
 
     def _key(self, key: str, name: str, path: tuple[str, ...], file: str) -> str:
-        counts: Counter[Kind] = Counter()
         if self.mode is TextMode.DROP and name == "id_map":
-            return self._string(key, "id", ".".join((*path, "*")), file)
+            return str(self._string(key, "id", ".".join((*path, "*")), file))
+        counts: Counter[Kind] = Counter()
         shown = self.redactor.redact(key, counts, exact=True, is_id=name in ("context_texts", "id_map"))
-        self.tally.add(file, ".".join((*path, "*")), counts)
+        if counts:
+            self.tally.add(file, ".".join((*path, "*")), counts)
         return shown
 
     def _string(self, text: str, name: str, place: str, file: str) -> Any:

@@ -105,7 +105,7 @@ def _all_lines(path: Path, name: str, problems: Problems) -> Iterator[tuple[int,
 
 @contextmanager
 def written(path: Path, *, packed: bool) -> Iterator[Write]:
-    """A new text file to write to, gzip where asked for (without name and time, so that equal runs give equal bytes)."""
+    """A new text file to write to, gzip where asked for (no time in it: equal runs, equal bytes)."""
     with path.open("xb") as file:
         if not packed:
             yield lambda text: file.write(text.encode("utf-8"))

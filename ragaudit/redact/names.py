@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
 from typing import Any
 
 from ragaudit.errors import ConfigError, MissingExtraError
@@ -10,7 +11,7 @@ from ragaudit.redact.finding import Found
 from ragaudit.redact.pseudonyms import Kind
 
 Finder = Callable[[str], Iterator[Found]]
-_WORD = re.compile(r"[\w\u0300-\u036f]+(?:['’][\w\u0300-\u036f]+)*")
+_WORD = re.compile(r"[\w\u0300-\u036f]+")
 _UNSPACED = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 MAX_TEXT = 100_000
 """Characters that go to the name model at once; a longer text goes in pieces."""
@@ -89,6 +90,6 @@ def _folded(word: str) -> str:
 
 
 def _together(text: str, words: list[tuple[int, int, str]]) -> bool:
-    """Words of one name have a space, a hyphen or a dot with a space between them."""
-    gaps = (text[a[1] : b[0]] for a, b in zip(words, words[1:], strict=False))
-    return all(re.fullmatch(r"\.?[ \t\n]{1,4}|-|\. ?", gap) for gap in gaps)
+    """Words of one name have a space, a hyphen, an apostrophe or a dot between them."""
+    gaps = (text[a[1] : b[0]] for a, b in pairwise(words))
+    return all(re.fullmatch(r"\.?[ \t\n]{1,4}|-|\. ?|['’]", gap) for gap in gaps)

@@ -16,30 +16,41 @@ _ISSUERS = re.compile(
     r"|(?:5[0678]|6[37])\d{14}(?:\d{3})?"
 )
 _IBAN_START = re.compile(r"(?<![A-Za-z0-9])([A-Za-z]{2})\d{2}(?=[ -]?[A-Za-z0-9])")
-_IBAN_LENGTHS = dict(
-    pair.split(":")
-    for pair in (
-        "AD:24 AE:23 AL:28 AT:20 AZ:28 BA:20 BE:16 BG:22 BH:22 BI:27 BR:29 BY:28 CH:21 CR:22 CY:28 CZ:24 DE:22 DJ:27"
-        " DK:18 DO:28 EE:20 EG:29 ES:24 FI:18 FK:18 FO:18 FR:27 GB:22 GE:22 GI:23 GL:18 GR:27 GT:28 HN:28 HR:21 HU:28"
-        " IE:22 IL:23 IQ:23 IS:26 IT:27 JO:30 KW:30 KZ:20 LB:28 LC:32 LI:21 LT:20 LU:20 LV:21 LY:25 MC:27 MD:24 ME:22"
-        " MK:19 MN:20 MR:27 MT:31 MU:30 NI:28 NL:18 NO:15 OM:23 PK:24 PL:28 PS:29 PT:25 QA:29 RO:24 RS:22 RU:33 SA:24"
-        " SC:31 SD:18 SE:24 SI:19 SK:24 SM:27 SO:23 ST:25 SV:28 TL:23 TN:24 TR:26 UA:29 VA:22 VG:24 XK:20 YE:30"
-    ).split()
-)
+_IBANS = {
+    15: "NO",
+    16: "BE",
+    18: "DK FI FK FO GL NL SD",
+    19: "MK SI",
+    20: "AT BA EE KZ LT LU MN XK",
+    21: "CH HR LI LV",
+    22: "BG BH CR DE GB GE IE ME RS VA",
+    23: "AE GI IL IQ OM SO TL",
+    24: "AD CZ ES MD PK RO SA SE SK TN VG",
+    25: "LY PT ST",
+    26: "IS TR",
+    27: "BI DJ FR GR IT MC MR SM",
+    28: "AL AZ BY CY DO GT HN HU LB NI PL SV",
+    29: "BR EG PS QA UA",
+    30: "JO KW MU YE",
+    31: "MT SC",
+    32: "LC",
+    33: "RU",
+}
+_IBAN_LENGTHS = {country: length for length, countries in _IBANS.items() for country in countries.split()}
 """Country -> length of its IBANs, from the SWIFT registry."""
 
 _INTERNATIONAL = re.compile(
-    r"(?<![\w+.])(?:\+ ?|00[ -]?(?=[1-9]\d{0,2}[ /(-]))[1-9](?:[ ./()-]{0,3}\d){6,14}(?!\w|[.,]\d)", re.ASCII
+    r"(?<![\w+.])(?:\+ ?|(?<!\d )00[ -]?(?=[1-9]\d{0,2}[ /(-]))[1-9](?:[ ./()-]{0,3}\d){6,14}(?!\w|[.,]\d)", re.ASCII
 )
 _NATIONAL = re.compile(
-    r"(?<![\w./,:+-])(?:"
+    r"(?<![\w./,:+-])(?<!\d )(?:"
     r"\(0\d{1,5}\) ?\d{2,4}(?:[ /-]?\d{2,4}){1,3}"  # (030) 123 4567
     r"|0[1-9]\d{1,4} ?/ ?\d{3,9}(?:[ -]\d{1,5}){0,3}"  # 030/1234567
     r"|0[1-9]\d{1,4}[ -]\d{5,9}(?:-\d{1,4})?"  # 0170 1234567
     r"|0[1-9]\d{1,4}(?:[ -]\d{2,4}){2,5}"  # 030 123 45 67
     r"|0[1-9](?:[ .]\d\d){4}"  # 01 23 45 67 89
     r"|\(\d{3}\) ?\d{3}[ -]\d{4}"  # (555) 123-4567
-    r"|[2-9]\d{2}-[2-9]\d{2}-\d{4}"  # 555-123-4567
+    r"|[2-9]\d{2}-\d{3}-\d{4}"  # 555-123-4567
     r")(?![\w/]|[.,-]\d)",
     re.ASCII,
 )
@@ -64,7 +75,7 @@ def cards(text: str) -> Iterator[Found]:
 def ibans(text: str) -> Iterator[Found]:
     """Bank accounts: the length of the country, and the check digits right (ISO 13616, modulo 97)."""
     for found in _IBAN_START.finditer(text):
-        length = int(_IBAN_LENGTHS.get(found[1].upper(), 0))
+        length = _IBAN_LENGTHS.get(found[1].upper(), 0)
         end, taken = found.start(), ""
         while length and len(taken) < length and end < len(text):
             character = text[end]

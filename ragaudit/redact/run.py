@@ -193,16 +193,15 @@ def _prepare(folder: Path, walker: Walker) -> Callable[[Any], Any]:
     """With texts dropped, what they would have said about the labels is written into the traces first."""
     if walker.mode is not TextMode.DROP:
         return lambda row: row
-    tables = [
-        next((p for end in _TABLES if (p := folder / f"{name}{end}").is_file()), None) for name in ("sources", "chunks")
-    ]
+    sources, chunks = (_table(folder, name) for name in ("sources", "chunks"))
     index = folder / "index.json"
-    names = {path: path.name for path in (*tables, index) if path is not None}
-    inventory = read_inventory(*tables, index if index.is_file() else None, names, Problems())
+    names = {path: path.name for path in (sources, chunks, index) if path is not None}
+    inventory = read_inventory(sources, chunks, index if index.is_file() else None, names, Problems())
     return SpanStamp(Identities.of(inventory)).stamped
 
 
-_TABLES = (".jsonl", ".jsonl.gz", ".parquet")
+def _table(folder: Path, name: str) -> Path | None:
+    return next((p for end in (".jsonl", ".jsonl.gz", ".parquet") if (p := folder / f"{name}{end}").is_file()), None)
 
 
 def _apart(folder: Path, out: Path) -> None:

@@ -21,7 +21,7 @@ class Form(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Shadow:
-    """The text to search. `starts` and `ends` say where each character stands in the original; None = at the same place."""
+    """The text to search, and where each of its characters stands in the original (None = at the same place)."""
 
     text: str
     starts: tuple[int, ...] | None = None

@@ -20,7 +20,7 @@ class SpanStamp:
     def stamped(self, row: Any) -> Any:
         """The row with `span_in` filled in for each gold label with a span; every other row as it is.
 
-        A label whose words stand in another chunk of its source is marked `suspect`: what shows that goes with the texts.
+        A label whose words stand in another chunk of its source is marked `suspect`: what shows it goes with the texts.
         """
         if not isinstance(row, dict) or not isinstance(row.get("gold"), list):
             return row

@@ -13,6 +13,9 @@ from ragaudit.redact.numbers import cards, ibans, phones
 from ragaudit.redact.pseudonyms import PSEUDONYM, Kind, Pseudonyms
 from ragaudit.redact.shadow import MASK, Form, Shadow, shadow
 
+_SHORT = 64
+_REMEMBERED = 100_000
+
 
 @dataclass(frozen=True)
 class Redactor:
@@ -22,6 +25,8 @@ class Redactor:
     with_ips: bool = False
     names: Finder | None = None
     finders: Sequence[Finder] = field(init=False)
+    _clean: set[tuple[str, bool]] = field(init=False, default_factory=set)
+    """Short strings in which nothing was found: ids and names of fields come again and again."""
 
     def __post_init__(self) -> None:
         chosen: list[Finder] = [credentials, emails, ibans, cards, phones]
@@ -47,10 +52,15 @@ class Redactor:
             is_id: The text is an id: a bare number in it is no phone and no card.
             form: How the text is escaped; pseudonyms are written so that they show.
         """
+        short = len(text) <= _SHORT and form is Form.PLAIN
+        if short and (text, is_id) in self._clean:
+            return text
         while True:
             seen = shadow(text, form)
             found = self.find(seen, is_id=is_id)
             if not found:
+                if short:
+                    self._remember(text, is_id)
                 return text
             pieces, at = [], 0
             for one in found:
@@ -63,6 +73,11 @@ class Redactor:
                     counts[one.kind] += 1
             text = "".join([*pieces, text[at:]])
 
+    def _remember(self, text: str, is_id: bool) -> None:
+        if len(self._clean) >= _REMEMBERED:
+            self._clean.clear()
+        self._clean.add((text, is_id))
+
     def find(self, seen: Shadow, *, is_id: bool = False) -> list[Found]:
         """What is to be replaced, in order and without overlap: the first finder wins, then the longer value."""
         text = PSEUDONYM.sub(lambda known: MASK * len(known[0]), seen.text)
@@ -72,7 +87,7 @@ class Redactor:
             if is_id and finder in (cards, phones):
                 continue
             for one in sorted(finder(text), key=lambda one: (one.start, -one.end)):
-                if not 1 in taken[one.start : one.end] and MASK not in text[one.start : one.end]:
+                if 1 not in taken[one.start : one.end] and MASK not in text[one.start : one.end]:
                     taken[one.start : one.end] = b"\1" * (one.end - one.start)
                     kept.append(one)
         return sorted(kept, key=lambda one: one.start)
