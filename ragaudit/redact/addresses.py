@@ -10,7 +10,7 @@ from ragaudit.redact.pseudonyms import Kind
 # Scripts written without spaces: there a word before the address is no part of it.
 _UNSPACED = "\u0e00-\u0e7f\u3000-\u9fff\uac00-\ud7af\uf900-\ufaff"
 _LETTER = rf"[^\W_{_UNSPACED}]"
-_LOCAL = re.compile(rf"(?:{_LETTER}|[0-9._%+'&=!#$*/?^`{{|}}~-]){{1,64}}$")
+_LOCAL = re.compile(rf"(?:{_LETTER}|[._%+'&=!#$*/?^`{{|}}~-]){{1,64}}$")
 _DOMAIN = re.compile(
     rf"(?:{_LETTER}(?:(?:{_LETTER}|[_-]){{0,61}}{_LETTER})?\.){{1,8}}(?:xn--[A-Za-z0-9-]{{2,59}}|[^\W\d_{_UNSPACED}]{{2,24}})"
 )
