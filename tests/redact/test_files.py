@@ -34,7 +34,8 @@ def test_a_row_is_redacted_wherever_a_string_stands(
 ) -> None:
     row = {
         "user_acl": ["user:ana@example.com"], "gold_ids": ["ana@example.com#1"], "id_map": {"ana@example.com#1": "c1"},
-        "score": 4111111111111111, "big": 123456789012345678901234567890, "unknown": {"deep": [{"ana@example.com": 1.50}]},
+        "score": 4111111111111111, "big": 123456789012345678901234567890,
+        "unknown": {"deep": [{"ana@example.com": 1.50}]},
         "api_key": "anything at all", "none": None, "notes": "4111 1111 1111 1111",
     }  # fmt: skip
     (tmp_path / "traces.jsonl").write_text(trace(**row), "utf-8")
@@ -96,7 +97,8 @@ def test_a_folder_is_redacted_and_what_is_not_known_is_named_and_not_copied(
     (folder / "sub").mkdir(parents=True)
     files = {
         "traces.jsonl": trace(), "qrels.tsv": "query\tid\tgrade\nana@example.com\tc 1\t2\nbroken\n", "notes.docx": "x",
-        "ragaudit.toml": '[acl]\n\neveryone = ["ana@example.com"]\n', "report.md": "by ana@example.com\n", "run.audit": "x",
+        "ragaudit.toml": '[acl]\n\neveryone = ["ana@example.com"]\n',
+        "report.md": "by ana@example.com\n", "run.audit": "x",
         "index.json": '{"note": "ana@example.com", "arms": {}}',
     }  # fmt: skip
     for name, text in files.items():
