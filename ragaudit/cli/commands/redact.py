@@ -50,7 +50,9 @@ def command(
     replace: bool,
     as_json: bool,
 ) -> None:
-    """Take e-mail addresses, phone numbers, secrets, cards and accounts out of a bundle folder or a file.
+    """Take personal data and secrets out of traces and reports, with pseudonyms that keep every join.
+
+    TRACES is a bundle folder or one file. E-mail addresses, phone, card and account numbers, keys and passwords go.
 
     The same value gets the same pseudonym everywhere, so that an audit of OUT says the same. Pseudonyms are not
     anonymity, and not everything is found: docs/privacy.md.
