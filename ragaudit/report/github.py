@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from heapq import nsmallest
-from itertools import islice
 from typing import Any
 
 from ragaudit.compare.bar import NOTHING, Bar
@@ -23,6 +22,9 @@ ANNOTATIONS = 10
 
 SUMMARY_BYTES = 256 << 10
 """A step's summary of more than 1 MiB is not shown at all; several tools may share a step."""
+
+MISSING = 50
+"""Queries of the baseline that the run does not have, by name; the rest are counted."""
 
 MESSAGE = 400
 NAME = 120
@@ -144,8 +146,8 @@ def _view(summary: Summary, found: Standings, bar: Bar, shown: int, with_text: b
         "gates": [*fired, *(gate for gate in bar.gates if not gate.fired)],
         "unchecked": bar.unchecked,
         "warnings": () if bar.report is None else bar.report.warnings,
-        "missing": [_name(query_id) for query_id in islice(bar.missing, shown)],
-        "more_missing": max(len(bar.missing) - shown, 0),
+        "missing": [_name(query_id) for query_id in bar.missing[:MISSING]],
+        "more_missing": max(len(bar.missing) - MISSING, 0),
         "short": [_row(row, with_text) for row in short],
         "more_short": found.failed - len(short),
         "other": [_row(row, with_text) for row in other],

@@ -1,6 +1,6 @@
 """An audit as JUnit XML, which CI servers show: a case for each gate and each query, written row by row.
 
-There is no standard; the shape is the one that CI servers read, as the schema in the tests says. `time` is 0 throughout:
+There is no standard; the shape is the one that CI servers read, as the schema in the tests says. `time` is always 0:
 readers expect it, and a query has no duration of its own.
 """
 
@@ -18,6 +18,7 @@ from ragaudit.report.clean import for_xml
 MESSAGE = 400
 """Characters of a message; the text below it is cut at ten times as many."""
 
+EMPTY = "(empty)"
 NAMED = 20
 """Queries that the case of a gate names."""
 
@@ -161,4 +162,4 @@ def _properties(named: Mapping[str, object]) -> Iterator[str]:
 
 
 def _attributes(**named: object) -> str:
-    return " ".join(f'{name}="{for_xml(value)}"' for name, value in named.items())
+    return " ".join(f'{name}="{for_xml(value) or EMPTY}"' for name, value in named.items())

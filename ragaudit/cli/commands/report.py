@@ -53,8 +53,8 @@ def command(
     if templates is not None and (also_json or form != "md"):
         raise click.UsageError("--templates is for --format md.")
     form = "json" if also_json else form
-    if held["baseline"] is not None and form not in CI_FORMATS:
-        raise click.UsageError("--baseline is for --format junit and github.")
+    if (held["baseline"] or held["config"] or held["allow"]) and form not in CI_FORMATS:
+        raise click.UsageError("--baseline, --config and --allow are for --format junit and github.")
     if form == "github":
         with AuditReader.open(audit) as reader:
             against = held_against(streams, reader, **held)
