@@ -9,7 +9,7 @@ from ragaudit.compare.bar import NOTHING, Bar
 from ragaudit.model.diagnosis import Outcome, Stage
 from ragaudit.model.result import QueryResult, Summary
 from ragaudit.report import verdict as say
-from ragaudit.report.case import Case, Verdict, case_of, gate_sentence
+from ragaudit.report.case import Case, Verdict, case_of, details, gate_sentence
 from ragaudit.report.clean import Markdown, code, for_workflow, shortened
 from ragaudit.report.figures import LABELS, counted, in_order, interval, losses, number, queries
 from ragaudit.report.next_text import change_of, effect
@@ -115,9 +115,9 @@ def _badness(result: QueryResult) -> tuple[Any, ...]:
 
 
 def _of_query(row: Listed) -> tuple[str, str]:
-    proof = row.result.diagnosis.evidence
+    proof = next(details(row.result, {}), "")
     said = row.case.says.removesuffix(".")
-    return row.result.diagnosis.query_id, f"{said}. {proof[0]}" if proof else said
+    return row.result.diagnosis.query_id, f"{said}. {proof}" if proof else said
 
 
 def _commands(level: str, told: list[tuple[str, str]], total: int) -> Iterator[str]:
@@ -189,7 +189,7 @@ def _row(row: Listed, with_text: bool) -> dict[str, Any]:
         "text": row.result.query_text if with_text else "",
         "stage": "-" if diagnosis.stage is Stage.NONE else diagnosis.stage.label,
         "says": row.case.says,
-        "evidence": diagnosis.evidence[0] if diagnosis.evidence else "",
+        "evidence": next(details(row.result, {}), ""),
     }
 
 

@@ -52,7 +52,7 @@ def write(
         out.writelines(_gates(summary, bar))
         out.write("</testsuite>\n")
     out.write(f"<testsuite {_attributes(name='queries', **_counts(queries))}>\n")
-    out.writelines(_properties(_about(summary, bar)))
+    out.writelines((*_properties(_about(summary, bar)), "\n"))
     for result in results():
         out.writelines(_query(summary, result, case_of(result, bar), causes, with_text))
     out.writelines(_missing(summary, bar))

@@ -1,12 +1,13 @@
 """Annotations and step summary: the worst first, capped with a count, and no trace can give the runner a command."""
 
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
-from report_builders import HOSTILE, failing, leaking, quiet_summary, result, summary, undecided
+from report_builders import HOSTILE, RESULTS, failing, leaking, quiet_summary, result, summary, undecided
 
 from ragaudit.compare.bar import NOTHING, bar
 from ragaudit.compare.gates import rules
@@ -214,3 +215,11 @@ def test_markup_from_a_trace_shows_as_text_in_the_summary(written):
     assert [token.tag for token in tokens if token.type == "heading_open"] == ["h2", "h3", "h3", "h3", "h3"]
     rows = [line for line in shown.splitlines() if line.startswith("|")]
     assert sum(line.startswith("| Query |") for line in rows) == 2
+
+
+def test_the_summary_is_the_golden_one_byte_for_byte():
+    now = [frozen("q1", recall=0.0, stage=Stage.RERANK), frozen("q0", stage=Stage.FILTER, leaks=("hr#9",))]
+    before = frozen_run([frozen("q1"), frozen("q0"), frozen("q9")], name="main")
+    against = bar(frozen_run(now), rules({"recall@k": 0.8, "leaks": 0}, "ragaudit.toml"), before)
+    golden = Path(__file__).with_name("golden_step_summary.md")
+    assert page((*RESULTS, PASSED), against) == golden.read_text("utf-8")

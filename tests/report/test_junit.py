@@ -236,3 +236,10 @@ def test_results_are_read_twice_and_never_held():
     assert readings == 2
     assert most <= 3
     assert out.getvalue().count("<testcase ") == 500
+
+
+def test_the_report_is_the_golden_one_byte_for_byte():
+    now = [frozen("q1", recall=0.0, stage=Stage.RERANK), frozen("q0", stage=Stage.FILTER, leaks=("hr#9",))]
+    against = held(now, [frozen("q1"), frozen("q0"), frozen("q9")], {"recall@k": 0.8, "leaks": 0})
+    golden = Path(__file__).with_name("golden_junit.xml")
+    assert text((*RESULTS, result("q5", Outcome.PASS, Stage.NONE)), against) == golden.read_text("utf-8")

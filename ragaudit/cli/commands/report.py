@@ -49,7 +49,7 @@ def command(
 ) -> None:
     """The written report: verdict, losses by stage, failing queries, metrics with intervals, method."""
     if form in PLANNED:
-        raise click.UsageError(f"--format {form} is not in this version. Use md, json, junit or github.")
+        raise click.UsageError(f"--format {form} is not in this version. Use md or json.")
     if templates is not None and (also_json or form != "md"):
         raise click.UsageError("--templates is for --format md.")
     form = "json" if also_json else form
