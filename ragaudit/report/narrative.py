@@ -24,21 +24,7 @@ _EXACT = re.compile(r"\d[\d.,]*\d|\d|[^\W\d]\w*[_@.=][\w@.=]+", re.ASCII)
 """What must stand in the facts letter by letter: numbers, and names such as `recall@k` or `rerank.top_n`."""
 _COUNTS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 _AMOUNTS = frozenset(
-    [
-        "half",
-        "third",
-        "quarter",
-        "twice",
-        "double",
-        "triple",
-        "dozen",
-        "majority",
-        "all",
-        "every",
-        "none",
-        "never",
-        "always",
-    ]
+    ["half", "third", "quarter", "twice", "double", "triple", "dozen", "majority", "all", "every", "none", "never"]
 )
 """Words that say how many without a number: they must stand in the facts too."""
 _WORD = re.compile(r"[a-z]+")
