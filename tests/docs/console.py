@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import stat
 import subprocess
 import sys
@@ -74,6 +75,8 @@ def run_page(page: str, folder: Path) -> int:
     environment = _environment(folder)
     work = folder / "work"
     work.mkdir()
+    for name in ("examples", "cassettes"):  # the commands of a page may begin in the checkout
+        shutil.copytree(ROOT / name, work / name)
     ran = 0
     for block in blocks(page):
         if block.file:
