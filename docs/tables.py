@@ -6,6 +6,7 @@ Each stands between two marks in its page; a test says when a page is older than
 import ast
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
 
 import click
@@ -33,7 +34,9 @@ def stages() -> str:
         f"| [{sum(info.stage is stage for info in CAUSES.values())}](causes.md#{anchor(stage.label)}) |"
         for stage in STAGES
     ]
-    return _table("| stage | name in JSON and filters | what happened | causes |", "| :--- | :--- | :--- | ---: |", rows)
+    return _table(
+        "| stage | name in JSON and filters | what happened | causes |", "| :--- | :--- | :--- | ---: |", rows
+    )
 
 
 def causes() -> str:
@@ -83,7 +86,7 @@ def exit_codes() -> str:
 def commands() -> str:
     """Every command and subcommand with its options."""
     context = click.Context(group, info_name="ragaudit")
-    parts = [_options(group, context, level=2)]
+    parts = [_options(group, context)]
     for name in COMMANDS:
         command = group.get_command(context, name)
         assert command is not None
@@ -142,7 +145,7 @@ def _member_docs(module: Path, name: str) -> dict[str, str]:
     (body,) = (node.body for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name)
     return {
         member.targets[0].id: str(text.value.value)
-        for member, text in zip(body, body[1:], strict=False)
+        for member, text in pairwise(body)
         if isinstance(member, ast.Assign)
         and isinstance(member.targets[0], ast.Name)
         and isinstance(text, ast.Expr)
@@ -154,7 +157,7 @@ def _command(command: click.Command, context: click.Context, level: int) -> Iter
     path = context.command_path
     usage = " ".join([path, *command.collect_usage_pieces(context)])
     yield f"{'#' * level} {path}\n\n```text\n{usage}\n```\n\n{_paragraphs(command.help or '')}\n"
-    yield _options(command, context, level)
+    yield _options(command, context)
     if isinstance(command, click.Group):
         for name in command.list_commands(context):
             inner = command.get_command(context, name)
@@ -162,23 +165,24 @@ def _command(command: click.Command, context: click.Context, level: int) -> Iter
             yield from _command(inner, click.Context(inner, info_name=name, parent=context), level + 1)
 
 
-def _options(command: click.Command, context: click.Context, level: int) -> str:
+def _options(command: click.Command, context: click.Context) -> str:
+    """A list, not a table: a bar in `[md|json]` would end a cell."""
     rows = []
     for param in command.params:
         record = param.get_help_record(context)
         if record is not None and isinstance(param, click.Option):
             names, text = record
-            rows.append(f"| `{_cell(names)}` | {_cell(text)} |")
-    return _table("| option | what it does |", "| :--- | :--- |", rows) + "\n" if rows else ""
+            rows.append(f"- `{names}`: {_plain(text)}" if text else f"- `{names}`")
+    return "\n".join(rows) + "\n" if rows else ""
 
 
 def _paragraphs(text: str) -> str:
-    return "\n\n".join(" ".join(part.split()) for part in text.replace("\b", "").split("\n\n")).strip()
+    return _plain("\n\n".join(" ".join(part.split()) for part in text.replace("\b", "").split("\n\n")).strip())
 
 
-def _cell(text: str) -> str:
-    """Text for a cell of a table: a bar would end it, and an angle bracket would begin a tag."""
-    return " ".join(text.split()).replace("|", "\\|")
+def _plain(text: str) -> str:
+    """Help is plain text: `<bundle>` in it is no tag."""
+    return text.replace("<", "&lt;")
 
 
 def _keys(title: str, bound: Iterable[Key]) -> str:

@@ -1,4 +1,4 @@
-"""A doctest for shell: runs the `console` blocks of a page in order, and compares what is shown with what is printed."""
+"""A doctest for shell: runs the `console` blocks of a page in order and compares what is shown with what is printed."""
 
 import os
 import re

@@ -5,12 +5,13 @@ import json
 import subprocess
 import sys
 from importlib.util import find_spec
+from types import SimpleNamespace
 
 import pytest
 
+from ragaudit.config import load_settings
 from ragaudit.model.trace import Trace
 from ragaudit.readers.bundle import locate, open_bundle, read_traces
-from ragaudit.config import load_settings
 from tests.conftest import ROOT
 from tests.docs.console import blocks
 
@@ -49,12 +50,11 @@ def test_a_snippet_runs_and_its_trace_is_read(name, tmp_path):
 
 
 def test_the_rows_of_chunks_are_written_from_documents(tmp_path):
-    class Document:
-        page_content = "Refunds take 14 days."
-        metadata = {"chunk_id": "c1", "source": "refunds.md"}
-
+    document = SimpleNamespace(
+        page_content="Refunds take 14 days.", metadata={"chunk_id": "c1", "source": "refunds.md"}
+    )
     space: dict = {}
     exec(compile(SNIPPETS["chunks_langchain.py"], "chunks_langchain.py", "exec"), space)
-    space["log_chunks"]([Document()], tmp_path / "chunks.jsonl", "m")
+    space["log_chunks"]([document], tmp_path / "chunks.jsonl", "m")
     (row,) = map(json.loads, (tmp_path / "chunks.jsonl").read_text().splitlines())
     assert (row["chunk_id"], row["source_id"], row["text"]) == ("c1", "refunds.md", "Refunds take 14 days.")
