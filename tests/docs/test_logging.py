@@ -4,12 +4,14 @@ import ast
 import json
 import subprocess
 import sys
+from collections import Counter
 from importlib.util import find_spec
 from types import SimpleNamespace
 
 import pytest
 
 from ragaudit.config import load_settings
+from ragaudit.diagnosis.preflight_rules import missing_field_findings
 from ragaudit.model.trace import Trace
 from ragaudit.readers.bundle import locate, open_bundle, read_traces
 from tests.conftest import ROOT
@@ -58,3 +60,11 @@ def test_the_rows_of_chunks_are_written_from_documents(tmp_path):
     space["log_chunks"]([document], tmp_path / "chunks.jsonl", "m")
     (row,) = map(json.loads, (tmp_path / "chunks.jsonl").read_text().splitlines())
     assert (row["chunk_id"], row["source_id"], row["text"]) == ("c1", "refunds.md", "Refunds take 14 days.")
+
+
+def test_the_page_says_where_to_find_every_field_that_check_may_ask_for():
+    asked = {finding.check for finding in missing_field_findings(Counter(dict.fromkeys(Trace.model_fields, 1)), 1)}
+    fields = {check.removeprefix("missing_") for check in asked}
+    table = PAGE.split("## Where each field is")[1].split("\n## ")[0]
+    assert len(fields) >= 9
+    assert {field for field in fields if f"`{field}`" not in table} == set()
