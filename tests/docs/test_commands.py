@@ -15,7 +15,8 @@ from tests.conftest import ROOT
 from tests.docs.console import blocks
 from tests.docs.shown import Command, command_of, commands, options_of
 
-PAGES = {page.name: page.read_text(encoding="utf-8") for page in (*(ROOT / "docs").glob("*.md"), ROOT / "README.md")}
+FILES = (*(ROOT / "docs").glob("*.md"), ROOT / "README.md", *(ROOT / "examples").rglob("README.md"))
+PAGES = {page.relative_to(ROOT).as_posix().removeprefix("docs/"): page.read_text(encoding="utf-8") for page in FILES}
 SHOWN = [(page, command) for page, text in sorted(PAGES.items()) for command in commands(text)]
 
 ELSEWHERE = {
