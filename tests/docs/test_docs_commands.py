@@ -12,8 +12,8 @@ import pytest
 
 from ragaudit.cli.main import execute
 from tests.conftest import ROOT
-from tests.docs.console import blocks
-from tests.docs.shown import Command, command_of, commands, options_of
+from tests.docs.docs_console import blocks
+from tests.docs.docs_shown import Command, command_of, commands, options_of
 
 FILES = (*(ROOT / "docs").glob("*.md"), ROOT / "README.md", *(ROOT / "examples").rglob("README.md"))
 PAGES = {page.relative_to(ROOT).as_posix().removeprefix("docs/"): page.read_text(encoding="utf-8") for page in FILES}

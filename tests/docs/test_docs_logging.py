@@ -15,7 +15,7 @@ from ragaudit.diagnosis.preflight_rules import missing_field_findings
 from ragaudit.model.trace import Trace
 from ragaudit.readers.bundle import locate, open_bundle, read_traces
 from tests.conftest import ROOT
-from tests.docs.console import blocks
+from tests.docs.docs_console import blocks
 
 PAGE = (ROOT / "docs" / "logging.md").read_text(encoding="utf-8")
 SNIPPETS = {block.file: block.text for block in blocks(PAGE) if block.file}

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 import pytest
 
 from tests.conftest import ROOT
-from tests.docs.console import blocks
+from tests.docs.docs_console import blocks
 
 PAGES = [*(ROOT / "docs").glob("*.md"), ROOT / "README.md", ROOT / "ARCHITECTURE.md"]
 PAGES += (ROOT / "examples").rglob("README.md")
@@ -15,7 +15,7 @@ WHY = {
     "make test": "it is what runs this test",
     "make demo": "it makes a virtual environment, then runs `ragaudit demo`, which docs/index.md does",
     "make cassettes": "it downloads a judge model of 1.1 GB and asks it",
-    "make docs-tables": "it writes into the manual; tests/docs/test_tables.py compares",
+    "make docs-tables": "it writes into the manual; tests/docs/test_docs_tables.py compares",
     "make imports": "tests/test_package.py does",
     "make lock": "it asks the package index",
     "make bench": "it takes minutes",

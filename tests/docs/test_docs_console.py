@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT
-from tests.docs.console import agrees, blocks, commands, run_page
+from tests.docs.docs_console import agrees, blocks, commands, run_page
 
 PAGES = [
     page

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import click
 
 from ragaudit.cli.main import group
-from tests.docs.console import blocks
+from tests.docs.docs_console import blocks
 
 _FORM = re.compile(r"\[|\.\.\.|\w\|\w| \| (?=[a-z]+ [\w.]+ )|\b(COMMAND|EXPR|FORMAT)\b|^ragaudit \w+( \|)")
 """What only the form of a command has: options in brackets, one of several words, a word to be replaced."""
