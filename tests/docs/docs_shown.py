@@ -36,7 +36,7 @@ def commands(page: str) -> list[Command]:
     shown = [line for line in lines if line.startswith("ragaudit ")]
     named = re.findall(r"`(ragaudit [^`\n]+)`", without)
     return [
-        _command(line.split(" > ")[0].removesuffix(" | head"), in_block=line in shown)
+        _command(re.split(r" (?:>|\|\|) | \| head", line)[0], in_block=line in shown)
         for line in dict.fromkeys([*shown, *named])
     ]
 

@@ -1,7 +1,9 @@
 """Every command that the manual and README show exists, knows its options, and runs; or it says here why it cannot."""
 
+import gzip
 import io
 import json
+import os
 import re
 import shlex
 import shutil
@@ -106,9 +108,13 @@ def prepared(page: str, made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     ):
         shutil.copy(made / f"{source}.audit", work / f"{name}.audit")
     (work / "DIR").mkdir()
-    if page == "compare.md":
-        (gates,) = [block.text for block in blocks(PAGES[page]) if block.info == "toml"]
-        (work / "ragaudit.toml").write_text(gates, encoding="utf-8")
+    (work / "KEY").write_text("a key of sixteen bytes or more", encoding="utf-8")
+    shutil.copytree(made / "examples" / "demo", work / "eval" / "bundle")
+    (work / "traces.jsonl.gz").write_bytes(gzip.compress((work / "BUNDLE" / "traces.jsonl").read_bytes()))
+    for block in blocks(PAGES[page]):
+        if block.info == "toml" and "[gates]" in block.text:
+            (work / "ragaudit.toml").write_text(block.text, encoding="utf-8")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(work / "summary.md"))
     monkeypatch.chdir(work)
     monkeypatch.setattr("sys.stdin", io.StringIO())
     if page == "README.md":
@@ -146,7 +152,7 @@ def _filled_in(line: str, page: str) -> str:
     journal = Path("experiments.jsonl")
     if journal.exists():
         words["ID"] = json.loads(journal.read_text(encoding="utf-8").splitlines()[0])["id"]
-    return re.sub(r"\b[A-Z]{2,}\b", lambda found: words.get(found[0], found[0]), line)
+    return os.path.expandvars(re.sub(r"\b[A-Z]{2,}\b", lambda found: words.get(found[0], found[0]), line))
 
 
 def _paths(path: tuple[str, ...]) -> list[tuple[str, ...]]:
