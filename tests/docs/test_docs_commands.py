@@ -51,7 +51,7 @@ def test_the_commands_of_a_page_run(page: str, prepared: Path, capsys: pytest.Ca
     for command in commands(PAGES[page]):
         if not (command.is_form or command.is_mention or command.line in NOT_HERE):
             BEFORE.get(command.line, lambda: None)()
-            ended[command.line] = execute(shlex.split(_filled_in(command.line, page))[1:])
+            ended[command.line] = execute(shlex.split(_filled_in(command.line, new=f"new-{len(ended)}"))[1:])
     said = capsys.readouterr()
     assert ended == {line: CODES.get(line, 0) for line in ended}, said.err
 
@@ -140,14 +140,15 @@ BEFORE = {"ragaudit judge plan my-run": _name_a_model}
 """What the page says to do before a line."""
 
 
-def _filled_in(line: str, page: str) -> str:
-    """The line with the words in capitals replaced by what this folder holds."""
+def _filled_in(line: str, new: str) -> str:
+    """The line with the words in capitals replaced by what this folder holds, and OUT by a new name."""
     words = {
         "BASE": "base.audit",
         "CAND": "candidate.audit",
         "NAME": "main",
         "LABELS": "examples/judged/labels.jsonl",
         "MODEL": "openai/qwen2.5-coder-1.5b",
+        "OUT": new,
     }
     journal = Path("experiments.jsonl")
     if journal.exists():
