@@ -1,11 +1,13 @@
 """The sandboxes that print templates: every value is escaped for its medium where it is printed, none can be missed."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
-from jinja2 import BaseLoader, FileSystemLoader, StrictUndefined
+from jinja2 import BaseLoader, ChoiceLoader, FileSystemLoader, StrictUndefined, TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from ragaudit.errors import ConfigError
 from ragaudit.report.clean import Html, Markdown, code, fenced, for_html, for_markdown
 from ragaudit.report.figures import counted
 
@@ -41,6 +43,40 @@ def html_environment(loader: BaseLoader = OWN) -> ImmutableSandboxedEnvironment:
     )
     environment.filters |= {"lines": _with_lines}
     return environment
+
+
+def rendered(
+    environment: Callable[[BaseLoader], ImmutableSandboxedEnvironment],
+    name: str,
+    view: Mapping[str, Any],
+    templates: Path | None = None,
+) -> str:
+    """The template of this name, the user's own where the folder has one, printed.
+
+    Raises:
+        ConfigError: the folder is missing, or the user's template does not work.
+    """
+    try:
+        return environment(_loader(templates)).get_template(name).render(view)
+    except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError) as error:
+        if templates is None:
+            raise
+        line = getattr(error, "lineno", None)
+        place = templates / (getattr(error, "name", None) or name)
+        raise ConfigError(f"{place}{f':{line}' if line else ''}: {error}. Correct the template.") from error
+
+
+def source_of(name: str, templates: Path | None = None) -> str:
+    """The text of a template's file that is printed as it is, such as a style sheet; the user's own goes first."""
+    return _loader(templates).get_source(html_environment(), name)[0]
+
+
+def _loader(templates: Path | None) -> BaseLoader:
+    if templates is None:
+        return OWN
+    if not templates.is_dir():
+        raise ConfigError(f"{templates}: no such folder. Pass the folder that holds your templates.")
+    return ChoiceLoader([FileSystemLoader(templates), OWN])
 
 
 def listed(ids: Iterable[str] | None, most: int = MAX_IDS) -> Markdown:

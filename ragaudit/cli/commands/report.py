@@ -8,66 +8,73 @@ from typing import TextIO
 import click
 
 from ragaudit.cli.options import PATH, quiet_option
-from ragaudit.cli.streams import Streams
-from ragaudit.diagnosis import causes as registered  # noqa: F401 - importing it registers every cause
-from ragaudit.diagnosis.registry import CAUSES, STAGE_NOTES
+from ragaudit.cli.streams import ExitCode, Streams
+from ragaudit.cli.written import Wanted, compared, written
 from ragaudit.report import as_json
-from ragaudit.report.markdown import MAX_ROWS, markdown
+from ragaudit.report.collect import MAX_ROWS
 from ragaudit.store import AuditReader
 from ragaudit.store.whole_file import whole_file
 
-PLANNED = ("html", "junit", "github")
+PLANNED = ("junit", "github")
+WRITTEN = ("md", "html")
+"""The formats that templates print."""
 
 
 @click.command("report")
 @click.argument("audit", type=PATH)
-@click.option("--format", "form", type=click.Choice(["md", "json", *PLANNED]), default="md", show_default=True)
+@click.option(
+    "--format", "form", type=click.Choice([*WRITTEN, "json", *PLANNED]), default="md", show_default=True
+)
 @click.option("-o", "--output", type=PATH, metavar="FILE", help="Write there instead of stdout.")
-@click.option("--with-text", is_flag=True, help="Show query texts; without it ids only.")
-@click.option("--templates", type=PATH, metavar="DIR", help="A folder with your own report.md.jinja.")
+@click.option("--one-page", is_flag=True, help="The page for a decision instead of everything.")
+@click.option("--with-text", is_flag=True, help="Texts too, as far as each query's user may read them; else ids only.")
+@click.option("--templates", type=PATH, metavar="DIR", help="A folder with your own templates.")
+@click.option("--baseline", metavar="BASE", help="Metrics before and after: an audit, a baseline file or its name.")
+@click.option("--allow", multiple=True, metavar="VARIABLE", help="With --baseline: accept this difference, and say so.")
 @click.option(
     "--max-rows", type=click.IntRange(min=1), default=MAX_ROWS, show_default=True, help="Failing queries listed."
 )
 @click.option("--json", "also_json", is_flag=True, help="The same as --format json.")
 @quiet_option
-@click.pass_obj
+@click.pass_context
 def command(
-    streams: Streams,
+    ctx: click.Context,
     audit: Path,
     form: str,
     output: Path | None,
+    one_page: bool,
     with_text: bool,
     templates: Path | None,
+    baseline: str | None,
+    allow: tuple[str, ...],
     max_rows: int,
     also_json: bool,
 ) -> None:
-    """The written report: verdict, losses by stage, failing queries, metrics with intervals, method."""
+    """The written report: verdict, what to do next, losses by stage, failing queries, metrics, method.
+
+    With --baseline, a comparison that would prove nothing is refused: the report says why, and the command exits with 3.
+    """
+    streams: Streams = ctx.obj
+    form = "json" if also_json else form
     if form in PLANNED:
-        raise click.UsageError(f"--format {form} is not in this version. Use md or json.")
-    if templates is not None and (also_json or form == "json"):
-        raise click.UsageError("--templates is for --format md.")
-    with AuditReader.open(audit) as reader, _destination(output, streams) as out:
-        if also_json or form == "json":
-            as_json.write(out, reader.summary(), reader.iter_results(), with_text=with_text)
-        else:
-            out.write(written(reader, with_text=with_text, templates=templates, max_rows=max_rows))
+        raise click.UsageError(f"--format {form} is not in this version. Use md, html or json.")
+    if form not in WRITTEN and (templates is not None or one_page or baseline is not None):
+        raise click.UsageError("--templates, --one-page and --baseline are for --format md or html.")
+    if allow and baseline is None:
+        raise click.UsageError("--allow is for --baseline.")
+    with AuditReader.open(audit) as reader:
+        against = None if baseline is None else compared(reader, baseline, allow)
+        with _destination(output, streams) as out:
+            if form == "json":
+                as_json.write(out, reader.summary(), reader.iter_results(), with_text=with_text)
+            else:
+                wanted = Wanted(form, with_text, one_page, templates, max_rows)
+                out.write(written(reader, wanted, against))
     if output is not None:
         streams.say(f"Wrote {output}.")
-
-
-def written(
-    reader: AuditReader, *, with_text: bool = False, templates: Path | None = None, max_rows: int = MAX_ROWS
-) -> str:
-    """The Markdown report of an open audit."""
-    return markdown(
-        reader.summary(),
-        reader.iter_results(passed=False),
-        CAUSES,
-        STAGE_NOTES,
-        with_text=with_text,
-        templates=templates,
-        max_rows=max_rows,
-    )
+    if against is not None and against.refusal:
+        streams.complain(against.refusal)
+        ctx.exit(ExitCode.INPUT)
 
 
 @contextmanager
