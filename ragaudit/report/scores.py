@@ -2,6 +2,7 @@
 
 import math
 from array import array
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -37,6 +38,7 @@ class ArmScores:
 
     arm: str
     model: str
+    """Empty where the arm's queries name one model only."""
     gold: Band | None
     others: Band | None
 
@@ -95,8 +97,9 @@ class ScoreSample:
 
     def arms(self) -> list[ArmScores]:
         """Every arm that has a score, in the order of the log."""
+        models = Counter(arm for arm, _ in self._gold)
         found = [
-            ArmScores(arm, model, _band(scores), _band(self._others[arm, model]))
+            ArmScores(arm, model if models[arm] > 1 else "", _band(scores), _band(self._others[arm, model]))
             for (arm, model), scores in self._gold.items()
         ]
         return [each for each in found if each.gold is not None or each.others is not None]

@@ -47,10 +47,12 @@ def unknown(name: str) -> str:
     return f"url(#{name}-dots)"
 
 
-def text(x: Length, y: float, said: object, *, css: str = "", anchor: str = "start", most: int | None = None) -> Html:
-    """A label. `most` cuts it to that many characters."""
+def text(x: Length, y: float, said: object, *, css: str = "", anchor: str = "start", most: int | None = None, after: float = 0) -> Html:
+    """A label. `most` cuts it to that many characters; `after` moves it so many pixels to the right."""
     shown = said if most is None else cut(for_terminal(str(said)), most)
-    return Html(f'<text x="{x}" y="{y:g}"{_css(css)} fill="currentColor" text-anchor="{anchor}">{for_html(shown)}</text>')
+    moved = f' dx="{after:g}"' if after else ""
+    place = f'x="{x}" y="{y:g}"{moved}{_css(css)}'
+    return Html(f'<text {place} fill="currentColor" text-anchor="{anchor}">{for_html(shown)}</text>')
 
 
 def bar(x: Length, y: float, width: Length, height: float, fill: str = "currentColor", css: str = "") -> Html:

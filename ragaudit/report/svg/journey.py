@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 
-from ragaudit.model.diagnosis import GoldDiagnosis, State, Step
+from ragaudit.model.diagnosis import Checkpoint, GoldDiagnosis, State, Step
 from ragaudit.report.clean import Html
 from ragaudit.report.funnel import ranks, standing
 from ragaudit.report.svg.draw import bar, dot, line, percent, picture, text, unknown
 
-ROW = 36
-START, ROOM, GONE = 0.03, 0.82, 0.95
+ROW = 27
+START, ROOM, GONE = 0.36, 0.34, 0.78
 """Where rank 1 stands, the room for ranks, and where an absent id stands."""
 
 
@@ -36,27 +36,33 @@ def _marks(name: str, steps: Sequence[Step], k: int) -> Iterator[Html]:
     bottom = ROW * len(steps)
     cut = percent(_x(k + 0.5, deepest))
     yield line(cut, 0, cut, bottom + 4, css="axis", dashed=True)
-    yield text("3%", bottom + 17, "rank 1", css="faint small", anchor="start")
-    yield text(cut, bottom + 17, f"K = {k}", css="faint small", anchor="middle" if k + 1 < deepest else "end")
-    yield text("100%", bottom + 17, "absent", css="faint small", anchor="end")
+    yield text(percent(START), bottom + 17, "rank 1", css="faint small", anchor="middle")
+    yield text(cut, bottom + 17, f"K = {k}", css="faint small", anchor="middle")
     places = [_place(step, deepest) for step in steps]
-    for number, (step, x) in enumerate(zip(steps, places, strict=True)):
-        y = ROW * number
-        yield line("3%", y + 25, percent(GONE), y + 25, css="grid")
-        after = _following(steps, number)
+    for row, x in enumerate(places):
+        after = _following(steps, row)
         if after is not None and x is not None and (there := places[after]) is not None:
-            yield line(percent(x), y + 25, percent(there), ROW * after + 25, css="path", width=2)
-    for number, (step, x) in enumerate(zip(steps, places, strict=True)):
-        y = ROW * number
-        yield text(0, y + 13, step.list, most=28, css="halo")
-        yield text("100%", y + 13, _state(step), css="figures halo", anchor="end")
+            yield line(percent(x), _y(row), percent(there), _y(after), css="path", width=2)
+    for row, (step, x) in enumerate(zip(steps, places, strict=True)):
+        yield text(0, _y(row) + 4, _name(step), most=17)
+        yield text("100%", _y(row) + 4, _state(step), css="figures small", anchor="end")
         if x is None:
-            yield bar("3%", y + 21, percent(GONE - 0.03), 8, unknown(name), "open")
+            yield bar(percent(START), _y(row) - 4, percent(GONE - START), 8, unknown(name), "open")
         elif step.state is State.ABSENT:
-            yield text(percent(x), y + 31, "×", css="cross lost", anchor="middle")
+            yield text(percent(x), _y(row) + 6, "×", css="cross lost", anchor="middle")
         else:
             below = step.rank is not None and step.rank > k
-            yield dot(percent(x), y + 25, hollow=below, css="lost paper" if below else "kept")
+            yield dot(percent(x), _y(row), hollow=below, css="lost paper" if below else "kept")
+
+
+def _y(row: int) -> float:
+    return ROW * row + 14
+
+
+def _name(step: Step) -> str:
+    """The list, or the checkpoint where it has one list only."""
+    alone = step.checkpoint in (Checkpoint.PACKED, Checkpoint.PROMPTED)
+    return step.checkpoint.value if alone else step.list or ""
 
 
 def _following(steps: Sequence[Step], number: int) -> int | None:

@@ -8,7 +8,7 @@ from ragaudit.report.figures import queries, share
 from ragaudit.report.svg.draw import bar, line, lost, percent, picture, text
 
 ROW = 26
-LEFT, ROOM = 0.36, 0.42
+LEFT, ROOM = 0.31, 0.42
 """Where bars start, and how long the longest is."""
 
 
@@ -36,4 +36,5 @@ def _marks(name: str, rows: Sequence[tuple[Stage, int]], undecided: int, total: 
         yield line(percent(LEFT), y + 3, percent(LEFT), y + ROW + 3, css="axis")
         if n:
             yield bar(percent(LEFT), y + 6, percent(ROOM * n / most), 16, fill, css)
-        yield text("100%", y + 18, f"{n:,} ({share(n, total)})" if n else "0", css="" if n else "faint", anchor="end")
+        end = percent(LEFT + ROOM * n / most)
+        yield text(end, y + 18, f"{n:,} ({share(n, total)})" if n else "0", css="" if n else "faint", after=7)

@@ -4,10 +4,13 @@ from collections.abc import Iterator, Mapping
 
 from ragaudit.model.diagnosis import Checkpoint, State
 from ragaudit.report.clean import Html
+from ragaudit.report.figures import share
 from ragaudit.report.svg.draw import bar, percent, picture, text, unknown
 
 ROW = 30
-LEFT, ROOM = 0.27, 0.45
+LEFT, ROOM = 0.25, 0.5
+MANY = 1_000
+"""From so many gold ids on, shares stand beside the bars; the figures are in the description."""
 
 
 def way_plot(name: str, way: Mapping[Checkpoint, Mapping[State, int]], total: int) -> Html:
@@ -32,7 +35,12 @@ def _marks(name: str, way: Mapping[Checkpoint, Mapping[State, int]], total: int)
             if n and total:
                 yield bar(percent(start), y + 5, percent(ROOM * n / total), 20, fill, css)
                 start += ROOM * n / total
-        yield text("100%", y + 19, _short(counts, total), anchor="end", css="figures")
+        yield text("100%", y + 19, _beside(counts, total), anchor="end", css="figures")
+
+
+def _beside(counts: Mapping[State, int], total: int) -> str:
+    seen = total - counts.get(State.UNOBSERVED, 0)
+    return share(counts.get(State.PRESENT, 0), seen) if seen and total >= MANY else _short(counts, total)
 
 
 def _short(counts: Mapping[State, int], total: int) -> str:
