@@ -65,7 +65,7 @@ def _plots(summary: Summary, kept: Collected, said: Mapping[str, Any], beside: B
         "losses": losses_plot("losses", losses(summary), undecided, sum(summary.outcomes.values())),
         "way": way_plot("way", kept.way, kept.n_gold) if kept.n_gold else None,
         "intervals": intervals_plot("intervals", in_order(summary.metrics), summary.metrics),
-        "headline": intervals_plot("headline", headline, summary.metrics),
+        "headline": intervals_plot("headline", headline, summary.metrics, before or None),
         "change": None if not before else intervals_plot("change", in_order(before), summary.metrics, before),
         "quadrants": quadrants_plot("quadrants", summary.judge.quadrants)
         if summary.judge is not None and summary.judge.quadrants

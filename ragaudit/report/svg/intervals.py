@@ -41,16 +41,16 @@ def _marks(
         y = place * row
         yield text(0, y + 16, LABELS.get(metric, metric), most=30, css="halo")
         if before is not None:
-            yield from _one(y + 34, before.get(metric), "before", earlier=True)
-            yield from _one(y + 58, after.get(metric), "after")
+            yield from _one(y + 16, before.get(metric), "before", earlier=True)
+            yield from _one(y + 47, after.get(metric), "after")
         else:
             yield text("100%", y + 16, _figures(after.get(metric)), anchor="end", css="figures halo")
             yield from _range(y + 30, after.get(metric))
 
 
 def _one(y: float, found: Estimate | None, word: str, *, earlier: bool = False) -> Iterator[Html]:
-    yield text("100%", y - 6 if earlier else y - 7, f"{word} {_figures(found)}", anchor="end", css="figures halo")
-    yield from _range(y + 4, found, earlier=earlier)
+    yield text("100%", y, f"{word} {_figures(found)}", anchor="end", css="figures halo")
+    yield from _range(y + 14, found, earlier=earlier)
 
 
 def _range(y: float, found: Estimate | None, *, earlier: bool = False) -> Iterator[Html]:
