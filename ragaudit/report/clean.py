@@ -28,7 +28,7 @@ class Markdown(str):
 
 
 class Ours(str):
-    """A sentence of ours: it holds nothing from outside, and backticks in it mark code. Each medium prints it as its own."""
+    """A sentence of ours: it holds nothing from outside, and backticks in it mark code, which each medium prints."""
 
     __slots__ = ()
 

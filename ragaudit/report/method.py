@@ -22,15 +22,11 @@ def method_sentences(summary: Summary, calibration: Calibration | None) -> list[
         ),
         f"Every metric is cut at the K that reached the generator ({k}). Precision (by K) divides by K, "
         f"Precision (returned) by what came back. nDCG gain: {run.gain}.",
-        Ours(
-            "Undefined is not 0: a query without gold that its user may read is in no mean and is counted beside it."
-        ),
+        Ours("Undefined is not 0: a query without gold that its user may read is in no mean and is counted beside it."),
         f"Intervals: percentile bootstrap over queries, {run.resamples:,} resamples, 95%, seed {run.seed}.",
         f"Scope: {run.scope}. A user may read a chunk under the rule {run.acl_rule}{everyone}.",
         *_judge(summary, calibration),
-        Ours(
-            "The stage is the earliest one that the evidence names; what the log cannot decide is left undecided."
-        ),
+        Ours("The stage is the earliest one that the evidence names; what the log cannot decide is left undecided."),
     ]
 
 

@@ -18,8 +18,8 @@ from ragaudit.report import verdict as say
 from ragaudit.report.before import Against, change_view
 from ragaudit.report.clean import Ours
 from ragaudit.report.collect import MAX_LISTED, Collected, TraceOf
-from ragaudit.report.figures import in_order, losses, queries, share, without_stage
 from ragaudit.report.figures import bar as bar_of
+from ragaudit.report.figures import in_order, losses, queries, share, without_stage
 from ragaudit.report.findings_text import by_weight
 from ragaudit.report.judged import cost_sentence, judge_sentences, state_rows
 from ragaudit.report.method import agreement_rows, formula_rows, method_sentences

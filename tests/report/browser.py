@@ -1,4 +1,4 @@
-"""A headless Chromium, driven over a pipe (DevTools protocol): what a page looks like, asks for, and complains about."""
+"""A headless Chromium, driven over a pipe (DevTools protocol): how a page looks, what it asks for and complains of."""
 
 import base64
 import json

@@ -110,8 +110,9 @@ def test_hostile_text_shows_inert_everywhere():
     for table in re.findall(r"(?:^\|.*\n)+", text, flags=re.MULTILINE):
         widths = {len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}
         assert len(widths) == 1, table
-    fenced = text[text.index("```json") :]
-    assert fenced.count("\n```\n") == 1 and fenced.endswith("\n```\n")
+    fence = re.search(r"^(`{3,})json$", text, flags=re.MULTILINE)[1]
+    fenced = text[text.index(f"{fence}json\n") :]
+    assert fenced.count(f"\n{fence}\n") == 1 and fenced.endswith(f"\n{fence}\n")
 
 
 def test_a_template_of_the_user_replaces_ours(tmp_path):

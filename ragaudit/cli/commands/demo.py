@@ -9,10 +9,10 @@ import click
 import ragaudit
 from ragaudit.cli.bundle_options import opened
 from ragaudit.cli.commands.audit import audited, show
-from ragaudit.cli.written import written
 from ragaudit.cli.commands.review import at_a_terminal, run_app, source_of
 from ragaudit.cli.options import quiet_option
 from ragaudit.cli.streams import Streams
+from ragaudit.cli.written import written
 from ragaudit.diagnosis.registry import CAUSES, STAGE_NOTES
 from ragaudit.errors import InputError
 from ragaudit.readers.bundle import locate

@@ -22,9 +22,7 @@ WRITTEN = ("md", "html")
 
 @click.command("report")
 @click.argument("audit", type=PATH)
-@click.option(
-    "--format", "form", type=click.Choice([*WRITTEN, "json", *PLANNED]), default="md", show_default=True
-)
+@click.option("--format", "form", type=click.Choice([*WRITTEN, "json", *PLANNED]), default="md", show_default=True)
 @click.option("-o", "--output", type=PATH, metavar="FILE", help="Write there instead of stdout.")
 @click.option("--one-page", is_flag=True, help="The page for a decision instead of everything.")
 @click.option("--with-text", is_flag=True, help="Texts too, as far as each query's user may read them; else ids only.")
@@ -52,7 +50,7 @@ def command(
 ) -> None:
     """The written report: verdict, what to do next, losses by stage, failing queries, metrics, method.
 
-    With --baseline, a comparison that would prove nothing is refused: the report says why, and the command exits with 3.
+    With --baseline, a comparison that would prove nothing is refused: the report says why, and the exit code is 3.
     """
     streams: Streams = ctx.obj
     form = "json" if also_json else form

@@ -47,7 +47,16 @@ def unknown(name: str) -> str:
     return f"url(#{name}-dots)"
 
 
-def text(x: Length, y: float, said: object, *, css: str = "", anchor: str = "start", most: int | None = None, after: float = 0) -> Html:
+def text(
+    x: Length,
+    y: float,
+    said: object,
+    *,
+    css: str = "",
+    anchor: str = "start",
+    most: int | None = None,
+    after: float = 0,
+) -> Html:
     """A label. `most` cuts it to that many characters; `after` moves it so many pixels to the right."""
     shown = said if most is None else cut(for_terminal(str(said)), most)
     moved = f' dx="{after:g}"' if after else ""
@@ -62,7 +71,9 @@ def bar(x: Length, y: float, width: Length, height: float, fill: str = "currentC
     )
 
 
-def line(x1: Length, y1: float, x2: Length, y2: float, *, css: str = "", width: float = 1, dashed: bool = False) -> Html:
+def line(
+    x1: Length, y1: float, x2: Length, y2: float, *, css: str = "", width: float = 1, dashed: bool = False
+) -> Html:
     """A line."""
     dash = ' stroke-dasharray="4 3"' if dashed else ""
     return Html(
