@@ -35,8 +35,8 @@ def test_texts_come_on_request_and_never_those_that_the_user_may_not_read(here, 
 
 @pytest.mark.parametrize("form", ["md", "html"])
 def test_before_and_after_are_those_of_compare(here, capsys, form):  # noqa: F811
-    audit("base.audit", (0.0,) * 12)
-    audit("cand.audit", (1.0,) * 12, pipeline=MORE)
+    audit(here / "base.audit", (0.0,) * 12)
+    audit(here / "cand.audit", (1.0,) * 12, pipeline=MORE)
     said = told(["report", "cand.audit", "--baseline", "base.audit", "--format", form], capsys).out
     assert "BETTER: Recall +1.000" in said and "rerank.top_n 8 -" in said
     page = told(["report", "cand.audit", "--baseline", "base.audit", "--format", form, "--one-page"], capsys).out
@@ -45,8 +45,8 @@ def test_before_and_after_are_those_of_compare(here, capsys, form):  # noqa: F81
 
 @pytest.mark.parametrize("form", ["md", "html"])
 def test_a_refused_comparison_is_in_the_report_and_in_the_exit_code(here, capsys, form):  # noqa: F811
-    audit("base.audit")
-    audit("cand.audit", pipeline=TWO)
+    audit(here / "base.audit")
+    audit(here / "cand.audit", pipeline=TWO)
     said = told(["report", "cand.audit", "--baseline", "base.audit", "--format", form, "-o", "out"], capsys, code=3)
     assert "2 pipeline variables changed" in said.err
     report = (here / "out").read_text()
@@ -55,14 +55,14 @@ def test_a_refused_comparison_is_in_the_report_and_in_the_exit_code(here, capsys
 
 
 def test_an_exception_is_named_by_hand_and_stays_visible(here, capsys):  # noqa: F811
-    audit("base.audit")
-    audit("cand.audit", pipeline=TWO)
+    audit(here / "base.audit")
+    audit(here / "cand.audit", pipeline=TWO)
     said = told(["report", "cand.audit", "--baseline", "base.audit", "--allow", "fusion.k"], capsys).out
     assert "`pipeline.fusion.k 60 -> 30 (allowed by --allow)`" in said
 
 
 def test_a_baseline_that_is_not_there_writes_nothing(here, capsys):  # noqa: F811
-    audit("cand.audit", pipeline=BASE)
+    audit(here / "cand.audit", pipeline=BASE)
     said = told(["report", "cand.audit", "--baseline", "absent", "-o", "out"], capsys, code=3)
     assert "absent: no such audit file and no baseline of that name" in said.err
     assert not (here / "out").exists()

@@ -6,6 +6,7 @@ import os
 import select
 import shutil
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -21,6 +22,15 @@ FLAGS = (
     "--disable-background-networking",
     "--remote-debugging-pipe",
 )
+AT_3_AND_4 = """
+import os, sys
+ours = [os.dup(int(number)) for number in sys.argv[1:3]]
+high = [os.dup2(each, 50 + place) for place, each in enumerate(ours)]
+for place, each in enumerate(high):
+    os.dup2(each, 3 + place)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
+"""A browser reads its commands at 3 and answers at 4."""
 
 
 class Browser:
@@ -29,13 +39,9 @@ class Browser:
     def __init__(self, profile: Path) -> None:
         to_browser, self._write = os.pipe()
         self._read, from_browser = os.pipe()
-        # The browser reads at 3 and writes at 4; the shell moves our two pipes there.
-        moved = 'exec 3<&"$1" 4>&"$2"; shift 2; exec "$@"'
+        arguments = [str(to_browser), str(from_browser), CHROMIUM, *FLAGS, f"--user-data-dir={profile}", "about:blank"]
         self._process = subprocess.Popen(
-            [
-                *("sh", "-c", moved, "sh", str(to_browser), str(from_browser), CHROMIUM, *FLAGS),
-                *(f"--user-data-dir={profile}", "about:blank"),
-            ],
+            [sys.executable, "-c", AT_3_AND_4, *arguments],
             pass_fds=(to_browser, from_browser),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
