@@ -15,7 +15,7 @@ from ragaudit.report.compare_text import (
     undefined_sentences,
     verdict_sentence,
 )
-from ragaudit.report.figures import LABELS, number
+from ragaudit.report.figures import LABELS, number, queries
 
 SHOWN = 20
 """Queries of one kind; the rest are counted."""
@@ -47,7 +47,7 @@ def change_view(against: Against, summary: Summary) -> dict[str, Any]:
         "worse": bool(found.newly_leaking) or any(change.verdict is Verdict.WORSE for change in found.metrics),
         "same": f"{rule}, access rule {summary.run.acl_rule}",
         "sides": [_side(word, side) for word, side in (("before", found.base), ("after", found.candidate))],
-        "pairs": found.pairs,
+        "pairs": queries(found.pairs),
         "variables": [difference_text(each) for each in found.variables],
         "exceptions": [difference_text(each) for each in found.exceptions],
         "warnings": found.warnings,
