@@ -1,8 +1,6 @@
 """The written report as one HTML file, whole or on one page: plots inline, no script, nothing loaded from elsewhere."""
 
-from base64 import b64encode
 from collections.abc import Iterable, Mapping
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +16,11 @@ from ragaudit.report.svg.journey import journey_plot
 from ragaudit.report.svg.losses import losses_plot
 from ragaudit.report.svg.quadrants import quadrants_plot
 from ragaudit.report.svg.way import way_plot
-from ragaudit.report.templating import html_environment, rendered, source_of
+from ragaudit.report.templating import html_environment, rendered, styled
 from ragaudit.report.view import Beside, view
 
 TEMPLATE = "report.html.jinja"
 ONE_PAGE = "page.html.jinja"
-STYLE = "report.css"
 JOURNEYS = 4
 """Gold ids of one query whose journey is drawn."""
 
@@ -44,17 +41,11 @@ def html(
     beside = beside or Beside()
     kept = collect(summary, results, max_rows, beside.traces)
     said = view(summary, kept, causes, stage_notes, with_text=with_text, beside=beside)
-    style = Html(source_of(STYLE, templates))
-    drawn = {"plots": _plots(summary, kept, said, beside), "style": style, "style_hash": style_hash(style)}
+    drawn = {"plots": _plots(summary, kept, said, beside)} | styled(templates)
     pages = [page for page in (said["worked"], *said["examples"]) if page is not None]
     for number, (page, result) in enumerate(zip(pages, kept.worked, strict=True)):
         page["journeys"] = _journeys(f"journey-{number}", result)
     return rendered(html_environment, ONE_PAGE if one_page else TEMPLATE, said | drawn, templates)
-
-
-def style_hash(style: str) -> Html:
-    """The source expression that lets this style in and no other (CSP level 2)."""
-    return Html(f"'sha256-{b64encode(sha256(style.encode()).digest()).decode()}'")
 
 
 def _plots(summary: Summary, kept: Collected, said: Mapping[str, Any], beside: Beside) -> dict[str, Any]:

@@ -1,6 +1,8 @@
 """The sandboxes that print templates: every value is escaped for its medium where it is printed, none can be missed."""
 
+from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from ragaudit.report.clean import Html, Markdown, code, fenced, for_html, for_ma
 from ragaudit.report.figures import counted
 
 OWN = FileSystemLoader(Path(__file__).parent / "templates")
+STYLE = "report.css"
 MAX_IDS = 5
 
 
@@ -66,9 +69,15 @@ def rendered(
         raise ConfigError(f"{place}{f':{line}' if line else ''}: {error}. Correct the template.") from error
 
 
-def source_of(name: str, templates: Path | None = None) -> str:
-    """The text of a template's file that is printed as it is, such as a style sheet; the user's own goes first."""
-    return _loader(templates).get_source(html_environment(), name)[0]
+def styled(templates: Path | None = None) -> dict[str, Html]:
+    """The style of an HTML page, the user's own where the folder has one, and the source expression that lets it in."""
+    style = _loader(templates).get_source(html_environment(), STYLE)[0]
+    return {"style": Html(style), "style_hash": style_hash(style)}
+
+
+def style_hash(style: str) -> Html:
+    """The source expression that lets this style in and no other (CSP level 2)."""
+    return Html(f"'sha256-{b64encode(sha256(style.encode()).digest()).decode()}'")
 
 
 def _loader(templates: Path | None) -> BaseLoader:

@@ -7,8 +7,9 @@ from report_builders import CAUSES, RESULTS, STAGE_NOTES, failing, leaking, quie
 
 from ragaudit.errors import ConfigError
 from ragaudit.report.before import Against
-from ragaudit.report.html import html, style_hash
+from ragaudit.report.html import html
 from ragaudit.report.markdown import markdown
+from ragaudit.report.templating import style_hash
 from ragaudit.report.view import Beside
 
 TAGS = set(
