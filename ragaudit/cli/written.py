@@ -1,14 +1,10 @@
-"""The written report of an open audit: what it reads beside the results, and the run that it is compared with."""
+"""The written report of an open audit, and what it reads beside the results."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from ragaudit.compare.baselines import FOLDER, load_side
-from ragaudit.compare.freeze import freeze
-from ragaudit.compare.pairing import compare
 from ragaudit.diagnosis import causes as registered  # noqa: F401 - importing it registers every cause
 from ragaudit.diagnosis.registry import CAUSES, STAGE_NOTES
-from ragaudit.errors import InputError
 from ragaudit.report.before import Against
 from ragaudit.report.collect import MAX_ROWS
 from ragaudit.report.html import html
@@ -52,18 +48,3 @@ def written(reader: AuditReader, wanted: Wanted | None = None, against: Against 
         max_rows=wanted.max_rows,
         beside=beside,
     )
-
-
-def compared(reader: AuditReader, baseline: str, allow: tuple[str, ...] = (), folder: Path = FOLDER) -> Against:
-    """The audit against a baseline. A comparison that is refused is no error here: the report says why.
-
-    Raises:
-        InputError: There is no such audit or baseline, or it is damaged.
-    """
-    before, frozen = load_side(baseline, folder)
-    after = freeze(reader)
-    try:
-        found = compare(before, after, allow=allow, frozen=frozen)
-    except InputError as refused:
-        return Against(before.name, refusal=str(refused))
-    return Against(before.name, found, before.metrics)

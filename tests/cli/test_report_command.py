@@ -61,6 +61,13 @@ def test_an_exception_is_named_by_hand_and_stays_visible(here, capsys):  # noqa:
     assert "`pipeline.fusion.k 60 -> 30 (allowed by --allow)`" in said
 
 
+def test_an_exception_that_names_nothing_is_said_so(here, capsys):  # noqa: F811
+    audit(here / "base.audit")
+    audit(here / "cand.audit", pipeline=MORE)
+    said = told(["report", "cand.audit", "--baseline", "base.audit", "--allow", "fusion.k"], capsys)
+    assert "--allow fusion.k: nothing of that name differs." in said.err
+
+
 def test_a_baseline_that_is_not_there_writes_nothing(here, capsys):  # noqa: F811
     audit(here / "cand.audit", pipeline=BASE)
     said = told(["report", "cand.audit", "--baseline", "absent", "-o", "out"], capsys, code=3)

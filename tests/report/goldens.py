@@ -7,7 +7,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from ragaudit.cli.written import Wanted, compared, written
+from ragaudit.cli.against import compared
+from ragaudit.cli.written import Wanted, written
 from ragaudit.store import AuditReader
 
 HERE = Path(__file__).parent

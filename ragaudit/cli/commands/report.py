@@ -9,8 +9,9 @@ import click
 
 from ragaudit.cli.options import PATH, quiet_option
 from ragaudit.cli.streams import ExitCode, Streams
-from ragaudit.cli.written import Wanted, compared, written
+from ragaudit.cli.written import Wanted, written
 from ragaudit.report import as_json
+from ragaudit.report.before import Against
 from ragaudit.report.collect import MAX_ROWS
 from ragaudit.store import AuditReader
 from ragaudit.store.whole_file import whole_file
@@ -61,7 +62,7 @@ def command(
     if allow and baseline is None:
         raise click.UsageError("--allow is for --baseline.")
     with AuditReader.open(audit) as reader:
-        against = None if baseline is None else compared(reader, baseline, allow)
+        against = None if baseline is None else _against(streams, reader, baseline, allow)
         with _destination(output, streams) as out:
             if form == "json":
                 as_json.write(out, reader.summary(), reader.iter_results(), with_text=with_text)
@@ -73,6 +74,16 @@ def command(
     if against is not None and against.refusal:
         streams.complain(against.refusal)
         ctx.exit(ExitCode.INPUT)
+
+
+def _against(streams: Streams, reader: AuditReader, baseline: str, allow: tuple[str, ...]) -> Against:
+    from ragaudit.cli.against import compared  # brings numpy
+    from ragaudit.cli.commands.compare import idle
+
+    against = compared(reader, baseline, allow)
+    if against.found is not None:
+        idle(streams, allow, against.found)
+    return against
 
 
 @contextmanager
