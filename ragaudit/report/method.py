@@ -80,4 +80,4 @@ def _figure(found: Statistic) -> str:
     if found.value is None:
         return f"undefined: {found.reason}" if found.reason else "undefined"
     known = found.low is not None and found.high is not None
-    return f"{found.value:.3f}" + (f" [{found.low:.3f}, {found.high:.3f}]" if known else "")
+    return Ours(f"{found.value:.3f}" + (f" [{found.low:.3f}, {found.high:.3f}]" if known else ""))
