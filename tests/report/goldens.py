@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from ragaudit.cli.against import compared
-from ragaudit.cli.written import Wanted, written
+from ragaudit.report.written import Wanted, written
 from ragaudit.store import AuditReader
 
 HERE = Path(__file__).parent

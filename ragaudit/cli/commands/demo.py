@@ -12,12 +12,12 @@ from ragaudit.cli.commands.audit import audited, show
 from ragaudit.cli.commands.review import at_a_terminal, run_app, source_of
 from ragaudit.cli.options import quiet_option
 from ragaudit.cli.streams import Streams
-from ragaudit.cli.written import written
 from ragaudit.diagnosis.registry import CAUSES, STAGE_NOTES
 from ragaudit.errors import InputError
 from ragaudit.readers.bundle import locate
 from ragaudit.report.diagnosis_text import diagnosis_text
 from ragaudit.report.example import worked_example
+from ragaudit.report.written import written
 from ragaudit.store import AuditReader
 
 

@@ -9,10 +9,10 @@ import click
 
 from ragaudit.cli.options import PATH, quiet_option
 from ragaudit.cli.streams import ExitCode, Streams
-from ragaudit.cli.written import Wanted, written
 from ragaudit.report import as_json
 from ragaudit.report.before import Against
 from ragaudit.report.collect import MAX_ROWS
+from ragaudit.report.written import Wanted, written
 from ragaudit.store import AuditReader
 from ragaudit.store.whole_file import whole_file
 
