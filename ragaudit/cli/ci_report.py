@@ -34,7 +34,11 @@ def ci_options(command: Command) -> Command:
         ),
         click.option("--allow", multiple=True, metavar="VARIABLE", help="Accept that this differs from the baseline."),
         click.option("--config", type=PATH, metavar="FILE", help="Where [gates] are, as for `gate`; junit and github."),
-        click.option("--baseline", metavar="FILE|NAME", help="Fail what newly fails since; junit and github."),
+        click.option(
+            "--baseline",
+            metavar="FILE|NAME",
+            help="The run before: what changed; junit and github: fail what newly fails.",
+        ),
     ):
         command = option(command)
     return command

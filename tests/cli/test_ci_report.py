@@ -82,9 +82,9 @@ def test_what_cannot_be_held_against_leaves_no_file(here, form, capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--baseline", "main"], "are for --format junit and github"),
-        (["--format", "json", "--config", "x.toml"], "are for --format junit and github"),
-        (["--format", "junit", "--templates", "."], "--templates is for"),
+        (["--format", "json", "--baseline", "main"], "--baseline is for every format but json"),
+        (["--format", "json", "--config", "x.toml"], "--config is for --format junit and github"),
+        (["--format", "junit", "--templates", "."], "--templates and --one-page are for"),
     ],
 )
 def test_options_of_another_format_are_refused(here, options, message, capsys):

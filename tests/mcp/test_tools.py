@@ -208,7 +208,7 @@ def test_the_report_comes_in_parts_that_make_the_whole(audited):
         assert len(data["markdown"]) <= MAX_CHARACTERS
         offset = data["next_offset"]
     whole = "".join(parts)
-    assert len(parts) == 3
+    assert len(parts) == 2
     assert len(whole) == data["characters"]
     assert whole.startswith("# RAG audit: demo")
     assert "## Method" in whole
