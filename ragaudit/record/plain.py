@@ -100,8 +100,7 @@ def _plain(value: Any, depth: int) -> Any:
     if depth == 0:
         return _LEFT
     if isinstance(value, Mapping):
-        pairs = [(str(key), _plain(item, depth - 1)) for key, item in value.items()] if len(value) <= ITEMS else None
-        return _LEFT if pairs is None else {key: item for key, item in pairs if item is not _LEFT}
+        return _plain(dict(value), depth) if len(value) <= ITEMS else _LEFT
     if isinstance(value, list | tuple | set | frozenset):
         items = [_plain(item, depth - 1) for item in value] if len(value) <= ITEMS else None
         return _LEFT if items is None else [item for item in items if item is not _LEFT]
