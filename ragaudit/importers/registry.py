@@ -10,6 +10,7 @@ from ragaudit.importers.formats import Format, Sample
 from ragaudit.importers.inputs import first_records, head
 
 MODULES: Mapping[str, str] = {
+    "spans": "spans.importer",
     "ragas": "ragas",
     "table": "table",
 }
