@@ -83,7 +83,11 @@ def _lists(draft: Draft, placed: Sequence[Placed], question: str, report: Import
             _set(draft, found[-1].how, stage.value, found[-1].listed.hits)
     _merged_by_joiner(draft, placed)
     arms, how = _arms(placed, report, place)
-    hits = {name: each.listed.hits for name, each in arms.items() if each.listed.hits is not None}
+    hits: dict[str, Hits] = {name: each.listed.hits for name, each in arms.items() if each.listed.hits is not None}
+    merged = {hit["id"] for hit in draft.get("fused") or ()}
+    if hits and merged - {hit["id"] for each in hits.values() for hit in each}:
+        report.note("the merged list holds what no logged arm returned: an arm is not logged", place)
+        how = Provenance.ASSUMED
     _without_overwritten_scores(hits, draft.get("fused"), report, place)
     _set(draft, how, "arms", hits or None)
     draft.observed("arm_status", {name: status_of(each, question) for name, each in arms.items()} or None)
@@ -91,9 +95,6 @@ def _lists(draft: Draft, placed: Sequence[Placed], question: str, report: Import
     draft.derived(
         "k_final", next((p.listed.step.top_k for p in reversed(placed) if p.stage is Stage.AFTER_RERANK), None)
     )
-    merged = {hit["id"] for hit in draft.get("fused") or ()}
-    if hits and merged - {hit["id"] for each in hits.values() for hit in each}:
-        report.note("the merged list holds what no logged arm returned: an arm is not logged", place)
 
 
 def _arms(placed: Iterable[Placed], report: ImportReport, place: str) -> tuple[dict[str, Placed], Provenance]:
@@ -139,18 +140,16 @@ def _given_to_reranker(placed: Iterable[Placed]) -> Hits | None:
     )
 
 
-def _without_overwritten_scores(
-    arms: dict[str, Hits | None], fused: Hits | None, report: ImportReport, place: str
-) -> None:
+def _without_overwritten_scores(arms: dict[str, Hits], fused: Hits | None, report: ImportReport, place: str) -> None:
     """LlamaIndex writes the merged score into the nodes of the arms: such scores say nothing about the arm."""
     merged = {hit["id"]: hit.get("score") for hit in fused or ()}
     if len(arms) < 2:
         return
     for name, hits in arms.items():
-        shared = [hit for hit in hits or () if merged.get(hit["id"]) is not None and "score" in hit]
+        shared = [hit for hit in hits if merged.get(hit["id"]) is not None and "score" in hit]
         if len(shared) > 1 and all(hit["score"] == merged[hit["id"]] for hit in shared):
             report.note("scores of an arm are those of the merged list, written over them: dropped", f"{place}, {name}")
-            arms[name] = [{key: value for key, value in hit.items() if key != "score"} for hit in hits or ()]
+            arms[name] = [{key: value for key, value in hit.items() if key != "score"} for hit in hits]
 
 
 def _final_context(draft: Draft, placed: Sequence[Placed], whole: Whole, report: ImportReport, place: str) -> None:
@@ -169,9 +168,10 @@ def _final_context(draft: Draft, placed: Sequence[Placed], whole: Whole, report:
         if prompt and (found := packed(candidates, prompt)):
             draft.derived("final_context_ids", found)
             return
-    report.note("the prompt shows no chunk, or was not logged: the last list is taken as the final context", place)
     if unknown:
         draft.assumed("final_context_ids", list(dict.fromkeys(hit["id"] for hit in last)))
+    else:
+        report.note("the prompt shows no chunk, or was not logged: what it held is taken from the last list", place)
 
 
 def _last_lists(draft: Draft, unknown: Sequence[Placed]) -> Hits:

@@ -51,19 +51,23 @@ def rows_of_spans(
     stages.check(options.stages)
     unmatched = set(options.stages)
     with Spool() as spool:
-        for place, span in found:
-            try:
-                if not spool.add(span):
-                    report.note("spans that came twice: counted once, by span id", place)
-            except (OverflowError, RecursionError, UnicodeEncodeError):
-                report.skip("a span holds a value that no span can hold", place)
+        fill(spool, found, report)
         for spans in spool.traces():
-            whole = Whole.of(spans, _steps(spans))
-            place = f"{name}: trace {whole.trace_id}"
-            unmatched -= {n for s in whole.steps for n in (s.span.name, s.name, str(s.metadata.get("arm")))}
-            yield from _rows(whole, spool, place, options, report, None)
+            place = f"{name}: trace {spans[0].trace_id}"
+            unmatched -= {n for step in steps_of(spans) for n in (step.span.name, step.name, _arm(step))}
+            yield from rows_of_trace(spans, spool, place, options, report)
     for stage in sorted(unmatched):
         report.note(f"--stage {stage}: no span has this name", name)
+
+
+def fill(spool: Spool, found: Iterable[tuple[str, Span]], report: ImportReport) -> None:
+    """Take the spans in; one that came before is counted."""
+    for place, span in found:
+        try:
+            if not spool.add(span):
+                report.note("spans that came twice: counted once, by span id", place)
+        except (OverflowError, RecursionError, UnicodeEncodeError):
+            report.skip("a span holds a value that no span can hold", place)
 
 
 def rows_of_trace(
@@ -75,12 +79,7 @@ def rows_of_trace(
     given: Mapping[str, Any] | None = None,
 ) -> Iterator[Row]:
     """The rows of the spans of one trace; `given` holds fields that stand outside the spans."""
-    yield from _rows(Whole.of(spans, _steps(spans)), spool, place, options, report, given)
-
-
-def _rows(
-    whole: Whole, spool: Spool, place: str, options: Options, report: ImportReport, given: Mapping[str, Any] | None
-) -> Iterator[Row]:
+    whole = Whole.of(spans, steps_of(spans))
     for row in rows_of(whole, options, report, place, given):
         if not spool.is_new(row["query_id"]):
             report.note("a query id came again: the trace's id is added to it", place)
@@ -93,8 +92,13 @@ def _rows(
             yield Table.FEEDBACK, event
 
 
-def _steps(spans: Iterable[Span]) -> list[Step]:
+def steps_of(spans: Iterable[Span]) -> list[Step]:
+    """The steps of those spans that some dialect knows."""
     return [step for span in spans if (step := step_of(span)) is not None]
+
+
+def _arm(step: Step) -> str:
+    return str(step.metadata.get("arm"))
 
 
 METADATA = (
@@ -106,7 +110,7 @@ LOGS = {
     "index_revision": METADATA.format("index_revision"),
     "k_final": METADATA.format("k_final"),
     "embedding_model": METADATA.format("embedding_model"),
-    "filters_applied": 'span.set_attribute("metadata", json.dumps({"filters": {...}, "top_k": k})) on each retriever span',
+    "filters_applied": 'span.set_attribute("metadata", json.dumps({"filters": {...}})) on each retriever span',
     "fused": 'span.set_attribute("metadata", json.dumps({"stage": "fused"})) on the span that merges the arms',
     "rerank_input": "a RERANKER span with reranker.input_documents; a LangChain compressor writes none",
     "after_rerank": "a RERANKER span, or --stage NAME=after_rerank where the span has another kind",
@@ -120,7 +124,7 @@ LOGS = {
 FORMAT = Format(
     name="spans",
     title="OpenTelemetry spans",
-    reads="OTLP JSON or JSONL (a Collector's file exporter), or an SDK's spans as JSONL: OpenInference, GenAI, OpenLLMetry",
+    reads="OTLP JSON(L), as a Collector's file exporter writes it, or an SDK's spans: OpenInference, GenAI, OpenLLMetry",
     sniff=sniff,
     read=read,
     logs=LOGS,

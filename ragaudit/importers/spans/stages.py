@@ -33,7 +33,7 @@ class Stage(StrEnum):
 
 _MERGED = (Stage.FUSED, Stage.AFTER_RERANK, Stage.UNKNOWN)
 _ALSO = {"fusion": Stage.FUSED, "rerank": Stage.AFTER_RERANK, "reranked": Stage.AFTER_RERANK, "context": Stage.FINAL}
-_RERANKS = re.compile(r"re-?_?rank|compress|cross.?encod", re.IGNORECASE)
+_RERANKS = re.compile(r"re-?_?rank|(^|[^a-z])rank|compress|cross.?encod", re.IGNORECASE)
 _MERGES = re.compile(r"(^|[^a-z])rrf|fus(e|ion)|merge|ensemble|joiner|reciprocal", re.IGNORECASE)
 
 
@@ -76,8 +76,10 @@ def stages_of(
 
 
 def rounds(placed: Iterable[Placed], lists: Sequence[Listed], tree: Tree) -> list[list[Placed]]:
-    """Retrievals of one query that do not feed each other, apart: a new round begins when a search with another text
-    follows a list that was merged or reranked."""
+    """Retrievals of one query that do not feed each other, apart.
+
+    A new round begins when a search with another text follows a list that was merged or reranked.
+    """
     by_id = {each.step.span.span_id: each for each in lists}
     groups: dict[str, list[Placed]] = {}
     for each in placed:
