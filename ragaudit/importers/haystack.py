@@ -1,6 +1,7 @@
 """Haystack: its own tracing, the outputs of a pipeline that someone saved, and the in-memory document store."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -78,8 +79,7 @@ def _row(value: Any, options: Options, report: ImportReport, place: str) -> Iter
         report.skip("no question beside the outputs: save {'query': ..., 'pipeline_output': ...}", place)
         return
     steps = sorted((_step(name, made) for name, made in outputs.items()), key=lambda step: _ORDER.index(step.kind))
-    steps = [Step(**{**_fields(step), "span": _span(step.name, n, steps)}) for n, step in enumerate(steps, start=1)]
-    root = Step(Span(place, "root", "run", None, 0, 0), Kind.OTHER, steps[0].dialect, "run", query=question)
+    root = Step(Span(place, "run", "run"), Kind.OTHER, steps[0].dialect, "run", query=question)
     whole = Whole.of([root.span, *(step.span for step in steps)], [root, *steps])
     given = {"query_id": str(value["query_id"])} if value.get("query_id") is not None else {}
     for row in rows_of(whole, options, report, place, given):
@@ -148,15 +148,7 @@ def _step(name: str, made: Mapping[str, Any]) -> Step:
         kind = Kind.PROMPT
     elif "replies" in made:
         kind = Kind.LLM
-    return component(Span("", name, name), name, kind, None, made)
-
-
-def _fields(step: Step) -> dict[str, Any]:
-    return {name: getattr(step, name) for name in Step.__dataclass_fields__}
-
-
-def _span(name: str, number: int, steps: list[Step]) -> Span:
-    return Span(str(len(steps)), name, name, "root", number, number)
+    return replace(component(Span("", f"run/{name}", name, "run"), name, kind, None, made), guessed=True)
 
 
 FORMAT = Format(
@@ -170,7 +162,7 @@ FORMAT = Format(
         "fused": 'pipeline.run(..., include_outputs_from={"joiner"})',
         "after_rerank": 'pipeline.run(..., include_outputs_from={"ranker"})',
         "filters_applied": "HAYSTACK_CONTENT_TRACING_ENABLED=true: the spans hold the filters of each retriever",
-        "k_final": "pass --k, or --k of the ranker's top_k",
+        "k_final": "pass --k: what top_k of the ranker is",
         "user_acl": "Haystack has no field for it: log it with ragaudit.record",
         "index_revision": "write it into the meta of every document when you index",
         "embedding_model": "write it into the meta of every document when you index",

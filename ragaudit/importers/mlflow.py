@@ -157,7 +157,7 @@ FORMAT = Format(
         "user_acl": 'mlflow.get_current_active_span().set_attribute("user_acl", [...]) in the root span',
         "index_revision": 'mlflow.get_current_active_span().set_attribute("index_revision", revision)',
         "k_final": 'mlflow.get_current_active_span().set_attribute("k_final", k) in the root span',
-        "filters_applied": "take `filters` as an argument of the function that @mlflow.trace(span_type='RETRIEVER') is on",
+        "filters_applied": "give `filters` as an argument to the function under @mlflow.trace(span_type='RETRIEVER')",
         "fused": 'mlflow.get_current_active_span().set_attribute("stage", "fused") in the function that merges',
         "gold": "mlflow.log_expectation(trace_id=..., name='expected_retrieved_context', value=[{'id': chunk_id}])",
         "reference": "mlflow.log_expectation(trace_id=..., name='expected_response', value=text)",

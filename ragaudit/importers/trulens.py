@@ -43,7 +43,7 @@ def _spans(path: Path, report: ImportReport) -> Iterator[tuple[str, Span]]:
         if span is None:
             report.skip("no event of a span: it has no trace, or its record_attributes cannot be read", place)
         elif str(span.attributes.get(f"{BASE}.span_type")).startswith("eval"):
-            report.note("spans of evaluations: not read", place)
+            report.skip("a span of an evaluation, not of a query", place)
         else:
             yield place, span
 
@@ -76,7 +76,7 @@ FORMAT = Format(
     logs={
         "arms": "@instrument(span_type=SpanAttributes.SpanType.RETRIEVAL) on the function of each arm",
         "after_rerank": "@instrument(span_type=SpanAttributes.SpanType.RERANKING), with output_ranks",
-        "user_acl": "TruLens has no field for it: log it with ragaudit.record, or put user_acl into a table of your own",
+        "user_acl": "TruLens has no field for it: log it with ragaudit.record",
         "index_revision": "TruLens has no field for it: log it with ragaudit.record",
         "k_final": "pass --k",
         "gold": "TruLens has texts only: pass labels to the audit with --qrels qrels.tsv",

@@ -153,30 +153,41 @@ def _without_overwritten_scores(arms: dict[str, Hits], fused: Hits | None, repor
 
 
 def _final_context(draft: Draft, placed: Sequence[Placed], whole: Whole, report: ImportReport, place: str) -> None:
-    """What stands in the prompt: found there by text, else assumed to be the last list, and said so."""
-    said = [each for each in placed if each.stage is Stage.FINAL and each.listed.hits is not None]
-    if said:
-        _set(draft, said[-1].how, "final_context_ids", said[-1].listed.ids)
-        return
+    """What stood in the prompt: told, else found there by text, else assumed to be the last list, and said so."""
+    told = [each for each in placed if each.stage is Stage.FINAL and each.listed.hits is not None]
     unknown = [each for each in placed if each.stage is Stage.UNKNOWN and each.listed.hits is not None]
     if unknown:
         report.note(_SUPPRESSED, place)
-    last = _last_lists(draft, unknown)
-    candidates = [(hit["id"], hit["text"]) for hit in last if "text" in hit]
-    for kind in (Kind.LLM, Kind.PROMPT):
-        prompt = "\n".join(step.prompt for step in _after(placed, whole) if step.kind is kind and step.prompt)
-        if prompt and (found := packed(candidates, prompt)):
-            draft.derived("final_context_ids", found)
-            return
-    if unknown:
+    last = _last_lists(draft, told or unknown)
+    found = _in_prompt(last, placed, whole)
+    draft.derived("prompt_ids", found)
+    if told:
+        _set(draft, told[-1].how, "final_context_ids", told[-1].listed.ids)
+    elif found is not None:
+        draft.derived("final_context_ids", found)
+    elif unknown:
         draft.assumed("final_context_ids", list(dict.fromkeys(hit["id"] for hit in last)))
     else:
         report.note("the prompt shows no chunk, or was not logged: what it held is taken from the last list", place)
 
 
-def _last_lists(draft: Draft, unknown: Sequence[Placed]) -> Hits:
-    if unknown:
-        return unknown[-1].listed.hits or []
+def _in_prompt(last: Hits, placed: Sequence[Placed], whole: Whole) -> list[str] | None:
+    """The ids whose text stands in what the model was sent, in that order; None where none does.
+
+    A prompt without any of them was most likely written anew from them, so that it proves nothing.
+    """
+    candidates = [(hit["id"], hit["text"]) for hit in last if "text" in hit]
+    for kind in (Kind.LLM, Kind.PROMPT):
+        prompt = "\n".join(step.prompt for step in _after(placed, whole) if step.kind is kind and step.prompt)
+        if prompt and (found := packed(candidates, prompt)):
+            return found
+    return None
+
+
+def _last_lists(draft: Draft, known: Sequence[Placed]) -> Hits:
+    """The list that was packed: the one that says so, else the last of the journey, else those of all arms."""
+    if known:
+        return known[-1].listed.hits or []
     for name in ("after_rerank", "after_threshold", "after_filter", "fused"):
         if draft.get(name) is not None:
             found: Hits = draft.get(name)

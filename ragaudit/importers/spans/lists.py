@@ -16,10 +16,12 @@ _OUTPUTS = (
     "traceloop.entity.output",
     "mlflow.spanOutputs",
     "haystack.component.output",
+    "langfuse.observation.output",
     "input.value",
     "traceloop.entity.input",
     "mlflow.spanInputs",
     "haystack.component.input",
+    "langfuse.observation.input",
 )
 
 Hits = list[dict[str, Any]]

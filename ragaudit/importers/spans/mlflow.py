@@ -26,12 +26,11 @@ def step_of(span: Span) -> Step | None:
     given, made = parsed(a.get("mlflow.spanInputs")), parsed(a.get("mlflow.spanOutputs"))
     inputs: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
     is_list = kind in (Kind.RETRIEVER, Kind.RERANKER)
-    name = class_of(span.name)
     return Step(
         span,
         kind,
         NAME,
-        name,
+        class_of(span.name),
         query=question_in(given),
         documents=documents_in(made) if is_list else None,
         inputs=documents_in(given) if kind is Kind.RERANKER else None,
@@ -40,7 +39,6 @@ def step_of(span: Span) -> Step | None:
         top_k=as_count(inputs.get("top_k") or inputs.get("k")),
         filters=inputs.get("filters") or inputs.get("filter"),
         metadata={key: parsed(value) for key, value in a.items() if not key.startswith("mlflow.")},
-        named=name == span.name,
     )
 
 

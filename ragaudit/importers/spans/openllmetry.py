@@ -33,7 +33,8 @@ def step_of(span: Span) -> Step | None:
     name = class_of(str(a.get("traceloop.entity.name") or span.name))
     operation = a.get("gen_ai.operation.name")
     kind = genai.KINDS.get(str(operation), Kind.OTHER)
-    if kind is Kind.OTHER:
+    guessed = kind is Kind.OTHER
+    if guessed:
         kind = _kind_by_name(name, a)
     given, made = parsed(a.get("traceloop.entity.input")), parsed(a.get("traceloop.entity.output"))
     is_list = kind in (Kind.RETRIEVER, Kind.RERANKER, Kind.JOINER)
@@ -50,6 +51,7 @@ def step_of(span: Span) -> Step | None:
         model=genai.model_of(a, kind) if kind is Kind.EMBEDDING else None,
         top_k=as_count(a.get("rerank.top_n")),
         metadata=subtree(a, "traceloop.association.properties"),
+        guessed=guessed,
     )
 
 

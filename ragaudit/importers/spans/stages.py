@@ -122,11 +122,12 @@ def _told(listed: Listed, told: Mapping[str, str]) -> Placed | None:
 
 
 def _by_kind(listed: Listed) -> Placed | None:
+    how = Provenance.DERIVED if listed.step.guessed else Provenance.OBSERVED
     match listed.step.kind:
         case Kind.RERANKER:
-            return Placed(listed, Stage.AFTER_RERANK, Provenance.OBSERVED)
+            return Placed(listed, Stage.AFTER_RERANK, how)
         case Kind.JOINER:
-            return Placed(listed, Stage.FUSED, Provenance.OBSERVED)
+            return Placed(listed, Stage.FUSED, how)
         case Kind.RETRIEVER | Kind.STORE:
             if listed.step.dialect == genai.NAME and not listed.step.named:
                 return Placed(listed, Stage.UNKNOWN, Provenance.ASSUMED)
@@ -148,6 +149,9 @@ def _by_tree(
     if has_searches:
         if _RERANKS.search(step.name):
             return Placed(listed, Stage.AFTER_RERANK, Provenance.DERIVED)
+        below = [each for each in before if step.span.span_id in tree.above(each.listed.step.span.span_id)]
+        if len(below) == 1 and below[0].listed.ids == listed.ids:
+            return Placed(listed, Stage.IGNORE, Provenance.DERIVED)  # it passes on what the one below it found
         return Placed(listed, Stage.FUSED, Provenance.DERIVED)
     beside = [each for each in before if each.stage is Stage.ARM and tree.nearest(step.span.span_id, by_id) is None]
     if beside and _RERANKS.search(step.name):
@@ -157,7 +161,7 @@ def _by_tree(
     if len(beside) > 1 and _is_drawn_from(listed, beside):
         text = "an arm returned only what other arms had: if it is their merged list, pass --stage NAME=fused"
         report.note(text, f"{place}, {step.name}")
-    how = Provenance.OBSERVED if step.named else Provenance.DERIVED
+    how = Provenance.OBSERVED if step.named and not step.guessed else Provenance.DERIVED
     return Placed(listed, Stage.ARM, how, step.name)
 
 

@@ -73,6 +73,8 @@ class Step:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     named: bool = False
     """Its name was chosen for this step (a component, a data source), and is not that of a class or method."""
+    guessed: bool = False
+    """Nothing says its kind but its name."""
 
 
 def class_of(name: str) -> str:

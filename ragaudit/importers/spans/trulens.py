@@ -1,5 +1,6 @@
 """TruLens's spans: `ai.observability.span_type`, contexts as texts without ids."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,6 +9,7 @@ from ragaudit.importers.spans.step import Kind, Step, as_count, class_of, questi
 
 NAME = "TruLens"
 BASE = "ai.observability"
+_SAYS_NOTHING = re.compile(r"_*a?(retrieve|query|search|run|invoke|call|get_relevant_documents)_*")
 _KINDS = {
     "retrieval": Kind.RETRIEVER,
     "reranking": Kind.RERANKER,
@@ -24,7 +26,7 @@ def step_of(span: Span) -> Step | None:
         return None
     kind = _KINDS.get(str(said), Kind.OTHER)
     own = subtree(a, f"{BASE}.{said}")
-    name = class_of(".".join(span.name.split(".")[-2:]))
+    name = _name(span.name)
     query = own.get("query_text") or own.get("input") or (a.get(f"{BASE}.call.kwargs.query") if own else None)
     documents = inputs = None
     if kind is Kind.RETRIEVER:
@@ -45,6 +47,12 @@ def step_of(span: Span) -> Step | None:
         model=_text(a.get(f"{BASE}.cost.model")) if kind is Kind.RETRIEVER else None,
         top_k=as_count(own.get("num_contexts") if kind is Kind.RETRIEVER else own.get("top_n")),
     )
+
+
+def _name(path: str) -> str:
+    """The function's own name, or that of its class where it is called what every retriever's is."""
+    method = path.rpartition(".")[2]
+    return class_of(".".join(path.split(".")[-2:])) if _SAYS_NOTHING.fullmatch(method) else method
 
 
 def _scored(texts: Any, scores: Any) -> list[Any] | None:
