@@ -153,8 +153,7 @@ def test_without_a_prompt_the_final_context_is_assumed_and_that_is_said(tmp_path
     assert (row["final_context_ids"], row["provenance"]["final_context_ids"]) == (["c1", "c3"], "assumed")
     assert "prompt_ids" not in row
     assert (
-        report.notes["the prompt shows no chunk, or was not logged: what it held is taken from the last list"].count
-        == 1
+        report.notes["the prompt shows no chunk or was not logged: the last list is taken for what it held"].count == 1
     )
 
 
