@@ -35,7 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.import_spans", description=__doc__)
     parser.add_argument("--mb", type=int, default=256, help="size of the large file (default: %(default)s)")
     options = parser.parse_args(arguments)
-    rows, peaks = [], []
+    rows: list[list[str]] = []
+    peaks: list[int] = []
     with tempfile.TemporaryDirectory() as folder:
         for megabytes in (SMALL_MB, options.mb):
             path = Path(folder) / "spans.jsonl"
@@ -67,7 +68,7 @@ def _write(path: Path, target: int) -> int:
     size, number = 0, 0
     with path.open("wb") as file:
         while size < target or waiting:
-            batch = []
+            batch: list[dict[str, Any]] = []
             while len(batch) < SPANS_A_LINE and (waiting or size < target):
                 while len(waiting) < OPEN_AT_ONCE and size < target:
                     waiting.append(iter(_trace(number, source)))

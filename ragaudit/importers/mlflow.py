@@ -11,9 +11,10 @@ from ragaudit.importers.inputs import records
 from ragaudit.importers.labels import set_gold
 from ragaudit.importers.report import ImportReport
 from ragaudit.importers.spans import stages
+from ragaudit.importers.spans.context import Whole
 from ragaudit.importers.spans.decoding import spans_in
 from ragaudit.importers.spans.feedback import row
-from ragaudit.importers.spans.importer import LOGS, rows_of_trace
+from ragaudit.importers.spans.importer import LOGS, rows_of_trace, steps_of
 from ragaudit.importers.spans.span import iso_time, nanoseconds
 from ragaudit.importers.spans.spool import Spool
 from ragaudit.importers.spans.step import parsed
@@ -69,7 +70,7 @@ def _rows(trace: Mapping[str, Any], spool: Spool, place: str, options: Options, 
         return
     assessments = [each for each in info.get("assessments") or () if isinstance(each, Mapping)]
     given = _given(info, assessments, options, report, place)
-    for table, found in rows_of_trace(spans, spool, place, options, report, given):
+    for table, found in rows_of_trace(Whole.of(spans, steps_of(spans)), spool, place, options, report, given):
         yield table, found
         if table is Table.TRACES:
             yield from _feedback(found, assessments, report, place)

@@ -10,10 +10,11 @@ from ragaudit.importers.inputs import records
 from ragaudit.importers.passages import hits_of
 from ragaudit.importers.report import ImportReport
 from ragaudit.importers.spans import stages
+from ragaudit.importers.spans.context import Whole
 from ragaudit.importers.spans.decoding import holds_spans
 from ragaudit.importers.spans.feedback import row
 from ragaudit.importers.spans.importer import LOGS, fill, rows_of_spans, rows_of_trace, spans_of, steps_of
-from ragaudit.importers.spans.span import Span, iso_time, nanoseconds, span_id_of
+from ragaudit.importers.spans.span import iso_time, nanoseconds, span_id_of
 from ragaudit.importers.spans.spool import Spool
 from ragaudit.importers.spans.step import Step
 
@@ -98,21 +99,22 @@ def _folder(path: Path, options: Options, report: ImportReport) -> Iterator[Row]
                 about = said.setdefault(str(span_id_of(note.get("span_id"))), {})
                 about.setdefault(str(note.get("id") or len(about)), note)
         for spans in spool.traces():
-            place = f"{path.name}: trace {spans[0].trace_id}"
-            for table, found in rows_of_trace(spans, spool, place, options, report):
+            whole = Whole.of(spans, steps_of(spans))
+            place = f"{path.name}: trace {whole.trace_id}"
+            for table, found in rows_of_trace(whole, spool, place, options, report):
                 yield table, found
                 if table is Table.TRACES:
-                    yield from _feedback(found, spans, said, report, place)
+                    yield from _feedback(found, whole, said, report, place)
     for span_id in said:
         report.skip("an annotation of a span that is not in the folder", span_id)
 
 
 def _feedback(
-    trace: Mapping[str, Any], spans: list[Span], said: Annotations, report: ImportReport, place: str
+    trace: Mapping[str, Any], whole: Whole, said: Annotations, report: ImportReport, place: str
 ) -> Iterator[Row]:
     """The annotations by people of the spans of one trace; each is taken out of `said`."""
-    steps = {step.span.span_id: step for step in steps_of(spans)}
-    for span in spans:
+    steps = {step.span.span_id: step for step in whole.steps}
+    for span in whole.spans:
         for note in said.pop(span.span_id, {}).values():
             result = note.get("result")
             values = result if isinstance(result, Mapping) else {k: note.get(f"result.{k}") for k in ("label", "score")}

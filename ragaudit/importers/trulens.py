@@ -8,7 +8,8 @@ from ragaudit.importers.formats import Format, Options, Row, Sample
 from ragaudit.importers.inputs import records
 from ragaudit.importers.report import ImportReport
 from ragaudit.importers.spans import stages
-from ragaudit.importers.spans.importer import fill, rows_of_trace
+from ragaudit.importers.spans.context import Whole
+from ragaudit.importers.spans.importer import fill, rows_of_trace, steps_of
 from ragaudit.importers.spans.span import Span, nanoseconds, span_id_of
 from ragaudit.importers.spans.spool import Spool
 from ragaudit.importers.spans.step import as_object
@@ -34,7 +35,7 @@ def read(path: Path, options: Options, report: ImportReport) -> Iterator[Row]:
             reference = next((s.attributes[_TRUTH] for s in spans if s.attributes.get(_TRUTH)), None)
             given = {} if reference is None else {"reference": str(reference)}
             place = f"{path.name}: trace {spans[0].trace_id}"
-            yield from rows_of_trace(spans, spool, place, options, report, given)
+            yield from rows_of_trace(Whole.of(spans, steps_of(spans)), spool, place, options, report, given)
 
 
 def _spans(path: Path, report: ImportReport) -> Iterator[tuple[str, Span]]:

@@ -89,8 +89,8 @@ def test_a_folder_joins_the_annotations_of_people_by_span(tmp_path):
     rows = list(format_named("phoenix").read(tmp_path, Options(), report))
     about = {"session_id": "s-q-3", "query_id": "q-3"}
     assert [row for table, row in rows if table == "feedback"] == [
-        about | {"rating": "no", "name": "relevant", "chunk_ids": ["kb-004#0"]},
         about | {"rating": 1.0, "ts": "2026-11-29T23:04:35.627567Z", "name": "user_feedback"},
+        about | {"rating": "no", "name": "relevant", "chunk_ids": ["kb-004#0"]},
     ]
     assert report.notes["annotations by models or code: not read as feedback"].count == 1
     assert report.skipped["an annotation of a span that is not in the folder"].count == 2

@@ -5,6 +5,7 @@ import json
 import pytest
 from span_builders import DATA, ids, imported, otlp, retriever, root, span, span_id, spans_of
 
+from ragaudit.cli.main import execute
 from ragaudit.importers.registry import format_named
 from ragaudit.importers.report import ImportReport
 from ragaudit.importers.spans.decoding import spans_in
@@ -126,3 +127,16 @@ def test_a_file_of_another_kind_is_not_claimed(tmp_path):
     path.write_text('{"query_text": "q", "trace_id": "t", "data": {"spans": 3}}\n')
     for name in ("spans", "phoenix", "mlflow", "trulens", "haystack"):
         assert format_named(name).sniff(sample_of(path)) is None, name
+
+
+def test_numbers_that_are_none_and_half_characters_are_left_out_of_what_is_written(tmp_path, capsys):
+    bad = retriever("dense", "c1", at=1)
+    bad["attributes"]["retrieval.documents.0.document.metadata"] = '{"a": NaN, "b": "x\\ud800"}'
+    bad["attributes"]["retrieval.documents.0.document.score"] = float("inf")
+    path, out = tmp_path / "spans.jsonl", tmp_path / "traces.jsonl"
+    path.write_text("".join(json.dumps(each) + "\n" for each in (root(), bad)))
+    assert execute(["import", "spans", str(path), "-o", str(out), "--k", "3", "--quiet"]) == 0
+    (row,) = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
+    (hit,) = row["arms"]["dense"]
+    assert (hit["score"], hit["metadata"]) == (None, {"a": None, "b": "x\ufffd"})
+    assert "numbers that are none (NaN, Infinity): left out" in " ".join(capsys.readouterr().out.split())

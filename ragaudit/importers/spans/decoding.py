@@ -115,7 +115,7 @@ def _pairs(items: Iterable[Any]) -> dict[str, Any]:
     return {
         key: value
         for item in items
-        if isinstance(item, Mapping)
+        if isinstance(item, dict)
         and isinstance(key := item.get("key"), str)
         and not _is_vector(key)
         and (value := _value(item.get("value"))) is not None
@@ -124,7 +124,7 @@ def _pairs(items: Iterable[Any]) -> dict[str, Any]:
 
 def _value(value: Any) -> Any:
     """OTLP's AnyValue: the one kind that is not null, under either spelling; 64-bit integers come as text."""
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict):
         return None
     if (text := value.get("stringValue")) is not None:
         return text

@@ -53,9 +53,9 @@ def rows_of_spans(
     with Spool() as spool:
         fill(spool, found, report)
         for spans in spool.traces():
-            place = f"{name}: trace {spans[0].trace_id}"
-            unmatched -= {n for step in steps_of(spans) for n in (step.span.name, step.name, _arm(step))}
-            yield from rows_of_trace(spans, spool, place, options, report)
+            whole = Whole.of(spans, steps_of(spans))
+            unmatched -= {n for step in whole.steps for n in (step.span.name, step.name, _arm(step))}
+            yield from rows_of_trace(whole, spool, f"{name}: trace {whole.trace_id}", options, report)
     for stage in sorted(unmatched):
         report.note(f"--stage {stage}: no span has this name", name)
 
@@ -71,15 +71,14 @@ def fill(spool: Spool, found: Iterable[tuple[str, Span]], report: ImportReport) 
 
 
 def rows_of_trace(
-    spans: list[Span],
+    whole: Whole,
     spool: Spool,
     place: str,
     options: Options,
     report: ImportReport,
     given: Mapping[str, Any] | None = None,
 ) -> Iterator[Row]:
-    """The rows of the spans of one trace; `given` holds fields that stand outside the spans."""
-    whole = Whole.of(spans, steps_of(spans))
+    """The rows of one trace, and its feedback; `given` holds fields that stand outside the spans."""
     for row in rows_of(whole, options, report, place, given):
         if not spool.is_new(row["query_id"]):
             report.note("a query id came again: the trace's id is added to it", place)

@@ -101,10 +101,12 @@ def _documents(span: Span, prefix: str) -> tuple[list[Any], str | None]:
 
 def _document(item: Mapping[str, Any]) -> dict[str, Any]:
     inner = item.get("document")
-    fields = dict(inner) if isinstance(inner, Mapping) else subtree(item, "document")
-    meta = as_object(fields.pop("metadata", None)) or subtree(fields, "metadata")
+    fields = inner if isinstance(inner, Mapping) else subtree(item, "document")
+    meta = as_object(fields["metadata"]) if "metadata" in fields else subtree(fields, "metadata")
     kept = {name: fields[name] for name in ("id", "content", "score") if fields.get(name) not in (None, "")}
-    return kept | ({"metadata": meta} if meta else {})
+    if meta:
+        kept["metadata"] = meta
+    return kept
 
 
 def _whole(a: Mapping[str, Any], found: list[Any]) -> list[Any] | None:

@@ -1,7 +1,6 @@
 """What a span means to a RAG pipeline, in the words of no dialect; and how values inside spans are read."""
 
 import ast
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -9,6 +8,8 @@ from enum import StrEnum
 from typing import Any
 
 from ragaudit.importers.spans.span import Span
+from ragaudit.readers.lines import LineError, parse_json
+from ragaudit.readers.problems import Problems
 
 QUERY_KEYS = (
     "query_str",
@@ -88,8 +89,8 @@ def parsed(value: Any) -> Any:
     if not isinstance(value, str) or value[:1].strip() not in ("{", "[", '"', ""):
         return value
     try:
-        return json.loads(value)
-    except (ValueError, RecursionError):
+        return parse_json(value.encode(), "", 1, Problems())
+    except LineError:
         return value
 
 
@@ -143,16 +144,15 @@ def texts_in(value: Any) -> str:
 
 def indexed(attributes: Mapping[str, Any], prefix: str) -> dict[int, dict[str, Any]]:
     """`{prefix}.{i}.{rest}` by i, also where the list is one value: of Parquet, or JSON in a text."""
-    whole = parsed(attributes.get(prefix))
-    if isinstance(whole, list):
+    if prefix in attributes and isinstance(whole := parsed(attributes[prefix]), list):
         return {i: dict(item) if isinstance(item, Mapping) else {"": item} for i, item in enumerate(whole)}
     found: dict[int, dict[str, Any]] = {}
     start = f"{prefix}."
-    for key, value in attributes.items():
-        if key.startswith(start):
-            number, _, rest = key[len(start) :].partition(".")
-            if number.isascii() and number.isdigit() and len(number) < 7:
-                found.setdefault(int(number), {})[rest] = value
+    cut = len(start)
+    for key in [key for key in attributes if key.startswith(start)]:
+        number, _, rest = key[cut:].partition(".")
+        if number.isdecimal() and number.isascii() and len(number) < 7:
+            found.setdefault(int(number), {})[rest] = attributes[key]
     return found
 
 
