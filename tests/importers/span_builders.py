@@ -37,7 +37,8 @@ def span_id(name: str, at: int) -> str:
 
 
 def root(question: str = "how long?", at: int = 0, **attributes: Any) -> dict[str, Any]:
-    found = span("root", "CHAIN", "", at, **attributes)
+    trace = attributes.pop("trace", TRACE)
+    found = span("root", "CHAIN", "", at, trace, **attributes)
     if question:
         found["attributes"]["input.value"] = question
     return found

@@ -1,5 +1,6 @@
 """Span files: every encoding gives the same rows, and what a span cannot say is said."""
 
+import gzip
 import json
 
 import pytest
@@ -241,3 +242,19 @@ def test_auto_says_why(tmp_path):
 def test_the_trace_id_is_the_query_id_where_none_is_logged(tmp_path):
     (row,), _ = spans_of(tmp_path, *QUERY[:4], root())
     assert row["query_id"] == TRACE
+
+
+def test_the_files_of_a_folder_are_one_because_a_collector_cuts_through_queries(tmp_path):
+    for number, part in enumerate((QUERY[:2], QUERY[2:])):
+        (tmp_path / f"spans-{number}.jsonl").write_text("".join(json.dumps(each) + "\n" for each in part))
+    (tmp_path / "notes.txt").write_text("no spans")
+    assert (guess(tmp_path).format.name, guess(tmp_path).why) == ("spans", "a folder of files with an SDK's spans")
+    rows, _ = imported("spans", tmp_path)
+    assert rows == [ROW]
+
+
+def test_a_gzip_file_is_read(tmp_path):
+    path = tmp_path / "spans.jsonl.gz"
+    path.write_bytes(gzip.compress("".join(json.dumps(each) + "\n" for each in QUERY).encode()))
+    assert guess(path).why == "an SDK's spans"
+    assert imported("spans", path)[0] == [ROW]

@@ -140,3 +140,16 @@ def test_numbers_that_are_none_and_half_characters_are_left_out_of_what_is_writt
     (hit,) = row["arms"]["dense"]
     assert (hit["score"], hit["metadata"]) == (None, {"a": None, "b": "x\ufffd"})
     assert "numbers that are none (NaN, Infinity): left out" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_row_that_is_nested_too_deeply_to_write_is_left_out_and_the_rest_is_written(tmp_path, capsys):
+    deep = retriever("dense", "c1", at=1)
+    deep["attributes"]["retrieval.documents.0.document.metadata"] = '{"a": ' + "[" * 900 + "]" * 900 + "}"
+    other = "12" * 16
+    good = root(at=3, trace=other), retriever("dense", "c2", at=2, trace=other, parent="ab" * 8)
+    path, out = tmp_path / "spans.jsonl", tmp_path / "traces.jsonl"
+    path.write_text("".join(json.dumps(each) + "\n" for each in (root(), deep, *good)))
+    assert execute(["import", "spans", str(path), "-o", str(out), "--k", "3", "--quiet"]) == 0
+    written = [json.loads(line)["query_id"] for line in out.read_text("utf-8").splitlines()]
+    assert other in written
+    capsys.readouterr()

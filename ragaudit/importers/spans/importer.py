@@ -1,11 +1,12 @@
 """`spans`: span files of OpenTelemetry, in the dialects of OpenInference, GenAI, OpenLLMetry, Haystack and MLflow."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from ragaudit.importers.formats import Format, Options, Row, Sample, Table
-from ragaudit.importers.inputs import Placed, records
+from ragaudit.importers.inputs import Placed, first_records, records
 from ragaudit.importers.report import ImportReport
 from ragaudit.importers.spans import stages
 from ragaudit.importers.spans.assembly import rows_of
@@ -19,18 +20,35 @@ from ragaudit.importers.spans.step import Step
 
 
 def sniff(sample: Sample) -> str | None:
-    """By the envelope: OTLP requests, or an SDK's spans."""
-    return next((why for value in sample.values if (why := holds_spans(value)) is not None), None)
+    """By the envelope: OTLP requests, or an SDK's spans; of a folder, by its first file."""
+    if sample.path.is_dir():
+        first = next(iter(_files(sample.path)), None)
+        why = None if first is None else _why(first_records(first, 1))
+        return None if why is None else f"a folder of files with {why}"
+    return _why(sample.values)
 
 
 def read(path: Path, options: Options, report: ImportReport) -> Iterator[Row]:
     """One trace for each trace id, or several where a trace holds several retrievals.
 
+    The files of a folder are read as one: a Collector that starts a new file cuts through queries.
+
     Raises:
         ConfigError: `--stage` names no list.
         InputError: The file cannot be read.
     """
-    yield from rows_of_spans(spans_of(records(path, report), report), path.name, options, report)
+    files = _files(path) if path.is_dir() else [path]
+    found = chain.from_iterable(spans_of(records(file, report), report) for file in files)
+    yield from rows_of_spans(found, path.name, options, report)
+
+
+def _files(folder: Path) -> list[Path]:
+    """The files of a folder that may hold spans, by name."""
+    return sorted(each for each in folder.iterdir() if each.is_file() and {".json", ".jsonl"} & set(each.suffixes))
+
+
+def _why(values: Iterable[Any]) -> str | None:
+    return next((why for value in values if (why := holds_spans(value)) is not None), None)
 
 
 def spans_of(found: Iterable[Placed], report: ImportReport) -> Iterator[tuple[str, Span]]:
