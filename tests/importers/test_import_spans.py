@@ -258,3 +258,45 @@ def test_a_gzip_file_is_read(tmp_path):
     path.write_bytes(gzip.compress("".join(json.dumps(each) + "\n" for each in QUERY).encode()))
     assert guess(path).why == "an SDK's spans"
     assert imported("spans", path)[0] == [ROW]
+
+
+@pytest.mark.parametrize("indent", [4, 0])
+def test_what_a_console_exporter_printed_is_read(tmp_path, indent):
+    path = tmp_path / "spans.json"
+    path.write_text("".join(json.dumps(each, indent=indent) + "\n" for each in QUERY[: 1 if indent == 0 else 5]))
+    rows, report = imported("spans", path)
+    if indent:
+        assert rows == [ROW]
+    else:
+        assert ids(rows[0]["arms"]["dense"]) == ["c1", "c2"]
+    assert report.skipped == {}
+
+
+def test_a_console_exporter_that_was_stopped_loses_its_last_span_only(tmp_path):
+    path = tmp_path / "spans.json"
+    path.write_text("".join(json.dumps(each, indent=4) + "\n" for each in (*QUERY, QUERY[0]))[:-200])
+    rows, report = imported("spans", path)
+    assert rows == [ROW]
+    assert sum(reason.count for reason in report.skipped.values()) == 1
+
+
+def test_the_list_of_a_span_of_another_kind_counts_too(tmp_path):
+    tool = retriever("search_docs", "c1", at=1)
+    tool["attributes"]["openinference.span.kind"] = "TOOL"
+    (row,), _ = spans_of(tmp_path, root(), tool)
+    assert ids(row["arms"]["search_docs"]) == ["c1"]
+
+
+def test_stage_names_the_answer_and_the_final_context(tmp_path):
+    packed = span("format_docs", "CHAIN", at=6, input__value=json.dumps([{"id": "c3", "page_content": TEXTS["c3"]}]))
+    said = span("postprocess", "CHAIN", at=7, output__value="Ninety days.")
+    told = {"format_docs": "final", "postprocess": "answer"}
+    (row,), _ = spans_of(tmp_path, *QUERY, packed, said, stages=told)
+    assert (row["final_context_ids"], row["prompt_ids"]) == (["c3"], ["c3"])
+    assert row["answer"] == {"text": "Ninety days."}
+
+
+def test_what_a_model_said_before_the_search_is_no_answer(tmp_path):
+    rewriting = span("Rewrite", "LLM", at=0, **{"llm.output_messages.0.message.content": "retention of audit logs"})
+    (row,), _ = spans_of(tmp_path, root(), rewriting, QUERY[0])
+    assert "answer" not in row

@@ -281,3 +281,14 @@ def test_texts_without_ids_are_found_in_the_inventory(tmp_path):
     (row,), report = spans_of(tmp_path, root(), found, texts=texts)
     assert ids(row["arms"]["dense"]) == ["kb-9"]
     assert "ids of hits: looked up by text in the inventory (same text after folding)" in report.notes
+
+
+def test_a_genai_retrieval_before_a_reranker_is_an_arm_assumed(tmp_path):
+    search = span("retrieval", at=1, **{"gen_ai.operation.name": "retrieval"})
+    search["attributes"]["gen_ai.retrieval.documents"] = '[{"id": "a"}, {"id": "b"}]'
+    ranked = span("rerank", at=2, **{"gen_ai.operation.name": "rerank"})
+    ranked["attributes"]["gen_ai.rerank.output_documents"] = '[{"id": "b", "relevance_score": 0.9}]'
+    (row,), report = spans_of(tmp_path, root(), search, ranked)
+    assert journey(row) == {"retrieval": ["a", "b"], "after_rerank": ["b"]}
+    assert row["provenance"]["arms"] == "assumed"
+    assert "a GenAI retrieval before another list is taken for an arm: it may be merged already" in report.notes

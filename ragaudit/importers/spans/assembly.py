@@ -10,7 +10,6 @@ from ragaudit.importers.report import ImportReport
 from ragaudit.importers.spans import genai, native_haystack
 from ragaudit.importers.spans.context import (
     Whole,
-    answer_of,
     fill,
     fill_searches,
     query_id_of,
@@ -65,7 +64,7 @@ def rows_of(
         _lists(draft, each, text, report, place)
         fill_searches(draft, each, whole, report, place)
         _final_context(draft, each, whole, report, place)
-        if is_last and (answer := answer_of(whole)) is not None:
+        if is_last and (answer := _answer(each, whole)) is not None:
             draft.observed("answer", {"text": answer})
         is_seen = draft.get("final_context_ids") is not None
         draft.settle(options.k)
@@ -118,8 +117,9 @@ def _arms(placed: Iterable[Placed], report: ImportReport, place: str) -> tuple[d
         if number > 1:
             report.note("an arm was asked several times in one query: each is an arm, NAME #2", f"{place}, {name}")
         found[name] = each
-    is_sure = all(each.how is Provenance.OBSERVED for each in found.values())
-    return found, Provenance.OBSERVED if is_sure else Provenance.DERIVED
+    ways = {each.how for each in found.values()}
+    weakest = next((way for way in (Provenance.ASSUMED, Provenance.DERIVED) if way in ways), Provenance.OBSERVED)
+    return found, weakest
 
 
 def _is_repeat(one: Placed, other: Placed) -> bool:
@@ -206,6 +206,14 @@ def _after(placed: Sequence[Placed], whole: Whole) -> Iterator[Step]:
         is_inside = whole.tree.nearest(step.span.span_id, made) is not None
         if step.kind not in LISTS and not is_inside and (step.span.start >= since or not step.span.start):
             yield step
+
+
+def _answer(placed: Sequence[Placed], whole: Whole) -> str | None:
+    """The text that was named so, else what the outermost step gave back, else what the last model said."""
+    named = [each.listed.step for each in placed if each.stage is Stage.ANSWER]
+    roots = [step for step in whole.steps if step.kind is Kind.OTHER and whole.tree.is_root(step.span.span_id)]
+    models = [step for step in _after(placed, whole) if step.kind is Kind.LLM]
+    return next((s.answer for s in (*reversed(named), *roots, *reversed(models)) if s.answer is not None), None)
 
 
 def _why_no_list(whole: Whole, placed: Sequence[Placed]) -> str:

@@ -120,14 +120,6 @@ def status_of(each: Placed, question: str) -> dict[str, Any]:
     return status
 
 
-def answer_of(whole: Whole) -> str | None:
-    """What the outermost step gave back as text, else what the last model said."""
-    roots = (step for step in whole.steps if whole.tree.is_root(step.span.span_id) and step.kind is Kind.OTHER)
-    found = next((step.answer for step in roots if step.answer is not None), None)
-    said = [step.answer for step in whole.steps if step.kind is Kind.LLM and step.answer is not None]
-    return found if found is not None else (said[-1] if said else None)
-
-
 def _filters(draft: Draft, arms: Sequence[Placed], whole: Whole, report: ImportReport, place: str) -> None:
     raw = [_filter_of(each.listed.step) for each in arms]
     clauses = [clauses_of(value) for value in raw]

@@ -39,7 +39,7 @@ def step_of(span: Span) -> Step | None:
     if said is None:
         return None
     name = class_of(span.name)
-    kind = _kind(str(said).upper(), name)
+    kind = _kind(str(said).upper(), name, a)
     given = parsed(a.get("input.value"))
     documents, unusable, inputs = _lists(span, kind)
     return Step(
@@ -60,10 +60,12 @@ def step_of(span: Span) -> Step | None:
     )
 
 
-def _kind(said: str, name: str) -> Kind:
+def _kind(said: str, name: str, a: Mapping[str, Any]) -> Kind:
     kind = _KINDS.get(said, Kind.OTHER)
     if kind is Kind.LLM and name.endswith("PromptBuilder"):
         return Kind.PROMPT
+    if kind is Kind.OTHER and any(key.startswith("retrieval.documents") for key in a):
+        return Kind.RETRIEVER  # a TOOL or CHAIN that holds a list all the same
     return Kind.JOINER if kind is Kind.OTHER and name.endswith("Joiner") else kind
 
 

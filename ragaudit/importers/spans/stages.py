@@ -72,7 +72,11 @@ def stages_of(
             found = _by_tree(listed, listed.step.span.span_id in searched, placed, by_id, tree, report, place)
         if found.stage is not Stage.IGNORE:
             placed.append(found)
-    return placed
+    if not any(each.stage in (Stage.FUSED, Stage.AFTER_RERANK) for each in placed):
+        return placed
+    if any(each.stage is Stage.UNKNOWN for each in placed):
+        report.note("a GenAI retrieval before another list is taken for an arm: it may be merged already", place)
+    return [_as_arm(each) if each.stage is Stage.UNKNOWN else each for each in placed]
 
 
 def rounds(placed: Iterable[Placed], lists: Sequence[Listed], tree: Tree) -> list[list[Placed]]:
@@ -119,6 +123,10 @@ def _told(listed: Listed, told: Mapping[str, str]) -> Placed | None:
     if stage_said is not None:
         return Placed(listed, stage_said, Provenance.OBSERVED, named if isinstance(named, str) else step.name)
     return Placed(listed, Stage.ARM, Provenance.OBSERVED, named) if isinstance(named, str) and named else None
+
+
+def _as_arm(unknown: Placed) -> Placed:
+    return Placed(unknown.listed, Stage.ARM, Provenance.ASSUMED, unknown.listed.step.name)
 
 
 def _by_kind(listed: Listed) -> Placed | None:
