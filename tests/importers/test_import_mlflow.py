@@ -123,3 +123,16 @@ def test_the_csv_of_search_traces_is_read_by_its_column_trace_and_refused_withou
 def test_auto_says_why():
     found = guess(DATA / "mlflow_traces.json")
     assert (found.format.name, found.why, found.others) == ("mlflow", "traces with info and data.spans", ())
+
+
+def test_attributes_of_the_users_own_name_access_and_stage(tmp_path):
+    found = sample()
+    top, _, _, rerank, _ = found["data"]["spans"]
+    top["attributes"] |= {"user_acl": '["tenant:acme"]', "k_final": "3", "index_revision": '"r1"'}
+    merged = {"stage": '"fused"', "mlflow.spanType": '"CHAIN"', "mlflow.spanOutputs": '[{"id": "kb-005#0"}]'}
+    step = dict(rerank, span_id="AAAAAAAAAAE=", name="merge", attributes=merged)
+    found["data"]["spans"].insert(3, step)
+    (row,), _ = of(tmp_path, found)
+    assert (row["user_acl"], row["k_final"], row["index_revision"]) == (["tenant:acme"], 3, "r1")
+    assert ids(row["fused"]) == ["kb-005#0"]
+    assert not {"user_acl", "k_final", "index_revision", "fused"} & set(row["provenance"])

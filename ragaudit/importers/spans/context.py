@@ -37,11 +37,11 @@ class Whole:
         order = {span.span_id: (span.start, len(list(tree.above(span.span_id)))) for span in every}
         every.sort(key=lambda span: order[span.span_id])
         sorted_steps = sorted(steps, key=lambda step: order[step.span.span_id])
+        own = {step.span.span_id: step.metadata for step in sorted_steps}
         metadata: dict[str, Any] = {}
         for span in every:
-            metadata |= {key: value for key, value in as_object(span.attributes.get("metadata")).items()} | metadata
-        for step in sorted_steps:
-            metadata = {**step.metadata, **metadata}
+            said = own[span.span_id] if span.span_id in own else as_object(span.attributes.get("metadata"))
+            metadata = {**said, **metadata}
         return cls(every[0].trace_id, every, sorted_steps, tree, metadata)
 
     def attribute(self, *names: str) -> Any:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from ragaudit.errors import InputError
 from ragaudit.importers.spans.span import Span
 
 _CACHE_KIB = 64 * 1024
@@ -45,12 +46,17 @@ class Spool:
         Raises:
             OverflowError: It holds an integer of more than 64 bits.
             RecursionError: It is nested too deeply.
+            InputError: The disk is full.
         """
-        key = (self._number(span.trace_id), span.span_id, self._encode(span))
-        if self._db.execute("INSERT OR IGNORE INTO span VALUES (?, ?, ?)", key).rowcount:
-            return True
-        longer = "UPDATE span SET body = ?3 WHERE trace = ?1 AND id = ?2 AND length(body) < length(?3)"
-        self._db.execute(longer, key)
+        try:
+            key = (self._number(span.trace_id), span.span_id, self._encode(span))
+            if self._db.execute("INSERT OR IGNORE INTO span VALUES (?, ?, ?)", key).rowcount:
+                return True
+            longer = "UPDATE span SET body = ?3 WHERE trace = ?1 AND id = ?2 AND length(body) < length(?3)"
+            self._db.execute(longer, key)
+        except sqlite3.OperationalError as error:
+            what = "Set SQLITE_TMPDIR to a folder with as much room as the input"
+            raise InputError(f"temporary files: {error}. {what}.") from None
         return False
 
     def traces(self) -> Iterator[list[Span]]:
