@@ -100,6 +100,14 @@ def test_a_joiner_that_shows_nothing_made_what_the_reranker_was_given(tmp_path):
     assert row["provenance"]["fused"] == "derived"
 
 
+def test_a_haystack_pipeline_without_a_ranker_is_packed_from_the_joiner_whose_texts_the_arms_hold(tmp_path):
+    spans = [each for each in lines("openinference_haystack.jsonl") if each["name"] != "OverlapRanker.run"]
+    (row,), _ = spans_of(tmp_path, *spans)
+    assert journey(row)["fused"] == ["kb-001#0", "kb-001#1", "kb-007#0", "kb-002#1", "kb-005#0"]
+    assert (row["final_context_ids"], row["k_final"]) == (["kb-001#0", "kb-001#1", "kb-007#0"], 3)
+    assert row["provenance"]["final_context_ids"] == "derived"
+
+
 def test_a_hand_made_pipeline_that_says_all_in_metadata_is_observed():
     (row,), _ = imported("spans", DATA / "openinference_manual.jsonl")
     assert row["provenance"] == {"k_final": "derived", "prompt_ids": "derived", "final_context_ids": "derived"}

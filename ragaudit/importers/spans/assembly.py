@@ -179,7 +179,9 @@ def _in_prompt(last: Hits, placed: Sequence[Placed], whole: Whole) -> list[str] 
 
     A prompt without any of them was most likely written anew from them, so that it proves nothing.
     """
-    candidates = [(hit["id"], hit["text"]) for hit in last if "text" in hit]
+    lists = (hits for each in placed for hits in (each.listed.hits, each.listed.inputs) if hits is not None)
+    texts = {hit["id"]: hit["text"] for hits in lists for hit in hits if "text" in hit}
+    candidates = [(hit["id"], texts[hit["id"]]) for hit in last if hit["id"] in texts]
     for kind in (Kind.LLM, Kind.PROMPT):
         prompt = "\n".join(step.prompt for step in _after(placed, whole) if step.kind is kind and step.prompt)
         if prompt and (found := packed(candidates, prompt)):
