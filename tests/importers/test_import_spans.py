@@ -134,6 +134,14 @@ def test_a_list_of_a_span_that_lost_attributes_is_not_used_although_rank_1_is_th
     assert note.startswith("a list is not used: attributes of its span were dropped.")
 
 
+def test_a_list_whose_first_document_lost_its_id_is_not_used_although_no_drop_is_counted(tmp_path):
+    cut = retriever("dense", "c1", "c2", "c3")
+    del cut["attributes"]["retrieval.documents.0.document.id"]
+    (row,), report = spans_of(tmp_path, root(), cut, QUERY[1])
+    assert list(row["arms"]) == ["bm25"]
+    assert [text for text in report.notes if text.startswith("a list is not used: attributes of its span were dropped")]
+
+
 def test_a_retriever_that_found_nothing_is_not_one_that_logged_nothing(tmp_path):
     empty = span("dense", "RETRIEVER", at=1, output__value='{"documents": []}')
     silent = span("bm25", "RETRIEVER", at=2)

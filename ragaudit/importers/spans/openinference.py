@@ -96,9 +96,16 @@ def _lists(span: Span, kind: Kind) -> tuple[list[Any] | None, str | None, list[A
 
 def _documents(span: Span, prefix: str) -> tuple[list[Any], str | None]:
     found, why = in_order(indexed(span.attributes, prefix))
-    if found and span.dropped:
+    if found and (span.dropped or _begins_in_the_middle(found)):
         why = why or f"attributes of its span were dropped. {LIMIT}"
     return [] if why else [_document(item) for item in found], why
+
+
+def _begins_in_the_middle(found: list[dict[str, Any]]) -> bool:
+    """The first document lacks what all others have: the drop of the oldest attributes ended within it."""
+    own = ("document.id", "document.content", "document.score")
+    first, *others = found
+    return any(name not in first and all(name in each for each in others) for name in own) if others else False
 
 
 def _document(item: Mapping[str, Any]) -> dict[str, Any]:
