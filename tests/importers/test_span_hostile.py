@@ -9,7 +9,8 @@ from ragaudit.cli.main import execute
 from ragaudit.importers.registry import format_named
 from ragaudit.importers.report import ImportReport
 from ragaudit.importers.spans.decoding import spans_in
-from ragaudit.importers.spans.span import iso_time, nanoseconds, span_id_of
+from ragaudit.importers.spans.span import Span, iso_time, nanoseconds, span_id_of
+from ragaudit.importers.spans.tree import Tree
 from ragaudit.report.import_text import import_text
 
 NAME = "dense\x1b[31m\u202e<script>alert(1)</script>"
@@ -38,6 +39,13 @@ def test_a_circle_of_parents_ends(tmp_path):
 def test_parents_that_are_nowhere_leave_every_span_at_the_top(tmp_path):
     (row,), _ = spans_of(tmp_path, retriever("dense", "c1", parent="ab" * 8), root())
     assert ids(row["arms"]["dense"]) == ["c1"]
+
+
+def test_a_chain_of_thousands_of_spans_is_climbed_once(tmp_path):
+    chain = [span(f"{n:07}", "CHAIN", "" if n == 0 else span_id(f"{n - 1:07}", 0), 0) for n in range(20_000)]
+    chain[0]["attributes"]["input.value"] = "how long?"
+    (row,), _ = spans_of(tmp_path, *chain, retriever("dense", "c1", parent=span_id("0019999", 0)))
+    assert (row["query_text"], ids(row["arms"]["dense"])) == ("how long?", ["c1"])
 
 
 def test_deep_values_do_not_stop_the_rest(tmp_path):
@@ -153,3 +161,17 @@ def test_a_row_that_is_nested_too_deeply_to_write_is_left_out_and_the_rest_is_wr
     written = [json.loads(line)["query_id"] for line in out.read_text("utf-8").splitlines()]
     assert other in written
     capsys.readouterr()
+
+
+def test_depth_counts_what_stands_above_in_any_order_of_asking():
+    tree = Tree([Span("t", "a", ""), Span("t", "b", "", "a"), Span("t", "c", "", "b"), Span("t", "d", "", "gone")])
+    assert [tree.depth(each) for each in ("c", "a", "b", "d")] == [2, 0, 1, 0]
+    circle = Tree([Span("t", "x", "", "y"), Span("t", "y", "", "x")])
+    assert sorted([circle.depth("x"), circle.depth("y")]) == [0, 1]
+
+
+def test_below_is_what_has_one_of_them_above_it():
+    tree = Tree([Span("t", "a", ""), Span("t", "b", "", "a"), Span("t", "c", "", "b"), Span("t", "d", "", "a")])
+    assert tree.below({"b": None}) == {"c"}
+    assert tree.below({"a": None}) == {"b", "c", "d"}
+    assert Tree([Span("t", "x", "", "y"), Span("t", "y", "", "x")]).below({"x": None}) == {"y"}

@@ -202,11 +202,14 @@ def _last_lists(draft: Draft, known: Sequence[Placed]) -> Hits:
 
 def _after(placed: Sequence[Placed], whole: Whole) -> Iterator[Step]:
     """The steps after the last list; a model that a reranker asked is none of them."""
-    made = {each.listed.step.span.span_id: each for each in placed}
+    inside = whole.tree.below({each.listed.step.span.span_id: each for each in placed})
     since = max((each.listed.step.span.end for each in placed), default=0)
     for step in whole.steps:
-        is_inside = whole.tree.nearest(step.span.span_id, made) is not None
-        if step.kind not in LISTS and not is_inside and (step.span.start >= since or not step.span.start):
+        if (
+            step.kind not in LISTS
+            and step.span.span_id not in inside
+            and (step.span.start >= since or not step.span.start)
+        ):
             yield step
 
 

@@ -34,7 +34,7 @@ class Whole:
         """Sort what belongs to one trace."""
         every = list(spans)
         tree = Tree(every)
-        order = {span.span_id: (span.start, len(list(tree.above(span.span_id)))) for span in every}
+        order = {span.span_id: (span.start, tree.depth(span.span_id)) for span in every}
         every.sort(key=lambda span: order[span.span_id])
         sorted_steps = sorted(steps, key=lambda step: order[step.span.span_id])
         own = {step.span.span_id: step.metadata for step in sorted_steps}
