@@ -20,6 +20,7 @@ from ragaudit.importers.spans.step import Kind, Step
 
 _OUTPUTS = ("pipeline_output", "pipeline_outputs", "result", "outputs", "output")
 _QUESTIONS = ("query", "question", "query_text", "user_input")
+_BESIDE = (*_QUESTIONS, "query_id")
 _ORDER = (Kind.RETRIEVER, Kind.JOINER, Kind.RERANKER, Kind.PROMPT, Kind.LLM, Kind.OTHER)
 _WORDS = (("join", Kind.JOINER), ("fus", Kind.JOINER), ("rrf", Kind.JOINER), ("rank", Kind.RERANKER))
 
@@ -132,8 +133,10 @@ def _outputs_of(value: Any) -> Mapping[str, Any]:
     """Component -> its outputs: under a key of whoever saved it, or the record itself."""
     if not isinstance(value, Mapping):
         return {}
-    inner = next((value[name] for name in _OUTPUTS if isinstance(value.get(name), Mapping)), value)
-    found = {str(name): made for name, made in inner.items() if isinstance(made, Mapping)}
+    inner = next((value[name] for name in _OUTPUTS if isinstance(value.get(name), Mapping)), None)
+    if inner is None and all(isinstance(made, Mapping) or name in _BESIDE for name, made in value.items()):
+        inner = value
+    found = {str(name): made for name, made in (inner or {}).items() if isinstance(made, Mapping)}
     return found if any(isinstance(made.get("documents"), list) for made in found.values()) else {}
 
 

@@ -15,7 +15,7 @@ from ragaudit.importers.spans.context import Whole
 from ragaudit.importers.spans.decoding import spans_in
 from ragaudit.importers.spans.feedback import row
 from ragaudit.importers.spans.importer import LOGS, rows_of_trace, steps_of
-from ragaudit.importers.spans.span import iso_time, nanoseconds
+from ragaudit.importers.spans.span import iso_time, items_of, nanoseconds
 from ragaudit.importers.spans.spool import Spool
 from ragaudit.importers.spans.step import parsed
 
@@ -68,7 +68,7 @@ def _rows(trace: Mapping[str, Any], spool: Spool, place: str, options: Options, 
     if not spans:
         report.skip("a trace without spans", place)
         return
-    assessments = [each for each in info.get("assessments") or () if isinstance(each, Mapping)]
+    assessments = [each for each in items_of(info.get("assessments")) if isinstance(each, Mapping)]
     given = _given(info, assessments, options, report, place)
     for table, found in rows_of_trace(Whole.of(spans, steps_of(spans)), spool, place, options, report, given):
         yield table, found
@@ -103,11 +103,7 @@ def _given(
 
 def _gold(draft: Draft, context: Any, options: Options, report: ImportReport, place: str) -> None:
     """Expected chunks by id, else by text through the inventory; a document's address names no chunk."""
-    items = (
-        [each if isinstance(each, Mapping) else {"content": each} for each in context or ()]
-        if isinstance(context, list)
-        else []
-    )
+    items = [each if isinstance(each, Mapping) else {"content": each} for each in items_of(context)]
     ids = [next((each[key] for key in ("chunk_id", "id", "doc_id") if each.get(key)), None) for each in items]
     texts = [next((each[key] for key in ("content", "page_content", "text") if each.get(key)), None) for each in items]
     if ids and all(each is not None for each in ids):

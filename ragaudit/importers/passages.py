@@ -68,6 +68,8 @@ def _hit(document: Any, rank: int, report: ImportReport, place: str, texts: Text
         document, score = document
     if isinstance(document, str):
         document = {"text": document}
+    if not isinstance(document, Mapping):
+        document = {}
     inner = document.get("node") or document.get("document") or document.get("kwargs")
     if isinstance(inner, Mapping):  # NodeWithScore, a scored wrapper, a serialised constructor
         score = document.get("score", score)

@@ -7,7 +7,7 @@ from span_builders import DATA, ids, imported
 
 from ragaudit.errors import InputError
 from ragaudit.importers.formats import Options, Table
-from ragaudit.importers.registry import format_named, guess
+from ragaudit.importers.registry import format_named, guess, sample_of
 from ragaudit.importers.report import ImportReport
 
 MERGED = ["kb-001#0", "kb-001#1", "kb-007#0", "kb-002#1", "kb-005#0"]
@@ -115,3 +115,9 @@ def test_a_report_of_evaluators_is_refused_with_the_command_that_reads_it(tmp_pa
     assert guess(path).format.name == "haystack"
     with pytest.raises(InputError, match="ragaudit import table --map query_text=question"):
         imported("haystack", path)
+
+
+def test_records_of_another_tool_with_documents_somewhere_are_not_claimed(tmp_path):
+    path = tmp_path / "results.jsonl"
+    path.write_text(json.dumps({"vars": {"documents": ["a"]}, "success": True, "query": "x"}) + "\n")
+    assert format_named("haystack").sniff(sample_of(path)) is None

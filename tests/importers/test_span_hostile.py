@@ -6,6 +6,7 @@ import pytest
 from span_builders import DATA, ids, imported, otlp, retriever, root, span, span_id, spans_of
 
 from ragaudit.cli.main import execute
+from ragaudit.importers.matching import text_id
 from ragaudit.importers.registry import format_named
 from ragaudit.importers.report import ImportReport
 from ragaudit.importers.spans.decoding import spans_in
@@ -42,9 +43,9 @@ def test_parents_that_are_nowhere_leave_every_span_at_the_top(tmp_path):
 
 
 def test_a_chain_of_thousands_of_spans_is_climbed_once(tmp_path):
-    chain = [span(f"{n:07}", "CHAIN", "" if n == 0 else span_id(f"{n - 1:07}", 0), 0) for n in range(20_000)]
+    chain = [span(f"{n:07}", "CHAIN", "" if n == 0 else span_id(f"{n - 1:07}", 0), 0) for n in range(5_000)]
     chain[0]["attributes"]["input.value"] = "how long?"
-    (row,), _ = spans_of(tmp_path, *chain, retriever("dense", "c1", parent=span_id("0019999", 0)))
+    (row,), _ = spans_of(tmp_path, *chain, retriever("dense", "c1", parent=span_id("0004999", 0)))
     assert (row["query_text"], ids(row["arms"]["dense"])) == ("how long?", ["c1"])
 
 
@@ -106,6 +107,14 @@ def test_odd_values_of_every_field_do_not_stop_the_rest(tmp_path):
     (row,), report = spans_of(tmp_path, *good, odd)
     assert list(row["arms"]) == ["dense"]
     assert set(report.skipped) <= {"a span holds a value that no span can hold"}
+
+
+def test_documents_that_are_none_are_left_out_and_keep_the_ranks_of_the_others(tmp_path):
+    found = span("VectorRetriever.task", at=1, **{"traceloop.span.kind": "task"})
+    found["attributes"]["traceloop.entity.name"] = "VectorRetriever.task"
+    found["attributes"]["traceloop.entity.output"] = json.dumps(["[1, 2]", '{"id": "c1"}', "7", "[[[]]]"])
+    (row,), _ = spans_of(tmp_path, root(), found)
+    assert [(hit["id"], hit["rank"]) for hit in row["arms"]["VectorRetriever"]] == [("c1", 2), (text_id("7"), 3)]
 
 
 def test_ids_are_hex_where_they_are_hex_or_base64_and_else_as_written():

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ragaudit.importers.report import ImportReport
-from ragaudit.importers.spans.span import Event, Span, nanoseconds, span_id_of
+from ragaudit.importers.spans.span import Event, Span, items_of, nanoseconds, span_id_of
 
 _COLUMN = "attributes."
 
@@ -49,12 +49,12 @@ def _of_request(groups: Iterable[Any]) -> Iterator[tuple[Any, str]]:
     for group in groups:
         if not isinstance(group, Mapping):
             continue
-        for scoped in _first(group, "scopeSpans", "scope_spans", "instrumentationLibrarySpans") or ():
+        for scoped in items_of(_first(group, "scopeSpans", "scope_spans", "instrumentationLibrarySpans")):
             if not isinstance(scoped, Mapping):
                 continue
             scope = scoped.get("scope")
             name = str(scope.get("name") or "") if isinstance(scope, Mapping) else ""
-            for raw in scoped.get("spans") or ():
+            for raw in items_of(scoped.get("spans")):
                 yield raw, name
 
 
@@ -90,7 +90,7 @@ def _span(raw: Mapping[str, Any], scope: str) -> Span | None:
         nanoseconds(_first(raw, "startTimeUnixNano", "start_time_unix_nano", "start_time")),
         nanoseconds(_first(raw, "endTimeUnixNano", "end_time_unix_nano", "end_time")),
         attributes,
-        tuple(_event(event) for event in raw.get("events") or () if isinstance(event, Mapping)),
+        tuple(_event(event) for event in items_of(raw.get("events")) if isinstance(event, Mapping)),
         _count(_first(raw, "droppedAttributesCount", "dropped_attributes_count", "dropped_attributes")),
         scope or _scope_of(raw),
         _error(raw),
@@ -135,9 +135,9 @@ def _value(value: Any) -> Any:
             case "intvalue":
                 return _integer(item)
             case "arrayvalue":
-                return [_value(each) for each in item.get("values") or ()] if isinstance(item, Mapping) else None
+                return [_value(each) for each in items_of(item.get("values"))] if isinstance(item, Mapping) else None
             case "kvlistvalue":
-                return _pairs(item.get("values") or ()) if isinstance(item, Mapping) else None
+                return _pairs(items_of(item.get("values"))) if isinstance(item, Mapping) else None
             case "stringvalue" | "doublevalue" | "boolvalue" | "bytesvalue":
                 return item
     return None

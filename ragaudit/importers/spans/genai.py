@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ragaudit.importers.spans.span import Span
+from ragaudit.importers.spans.span import Span, items_of
 from ragaudit.importers.spans.step import (
     Kind,
     Step,
@@ -79,9 +79,9 @@ def answer_of(a: Mapping[str, Any]) -> str | None:
     old, _ = in_order(indexed(a, "gen_ai.completion"))
     said = [
         str(part["content"])
-        for message in (messages if isinstance(messages, list) else [])
+        for message in items_of(messages)
         if isinstance(message, Mapping)
-        for part in message.get("parts") or ()
+        for part in items_of(message.get("parts"))
         if isinstance(part, Mapping) and isinstance(part.get("content"), str)
     ]
     said += [str(item["content"]) for item in old if item.get("content")]

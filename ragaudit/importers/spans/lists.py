@@ -65,10 +65,7 @@ def lists_of(steps: Iterable[Step], tree: Tree, options: Options, report: Import
 
 
 def _hits(documents: list[Any] | None, options: Options, report: ImportReport, place: str) -> Hits | None:
-    if documents is None:
-        return None
-    readable = [each if isinstance(each, dict | str | list | tuple) else {} for each in documents]
-    return hits_of(readable, report, place, texts=options.texts)
+    return None if documents is None else hits_of(documents, report, place, texts=options.texts)
 
 
 def _documents_of(step: Step) -> list[Any] | None:

@@ -50,6 +50,11 @@ def span_id_of(value: Any) -> str | None:
     return None if text in _NO_PARENT else text.lower()
 
 
+def items_of(value: Any) -> list[Any]:
+    """The items of a list; of everything else none."""
+    return value if isinstance(value, list) else []
+
+
 def nanoseconds(value: Any) -> int:
     """A time as nanoseconds since 1970: a count as number or text, or ISO 8601 (without a zone: UTC). 0 = no time."""
     if isinstance(value, bool) or value is None:
