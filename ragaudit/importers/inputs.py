@@ -15,6 +15,7 @@ from ragaudit.readers.problems import Problems
 MAX_DOCUMENT = 1024 * 1024 * 1024
 """Bytes of one JSON document, which is held in memory whole. JSONL has no limit."""
 HEAD = 64 * 1024
+_TRIES = 3
 
 Placed = tuple[str, Any]
 """(`file:line` or `file[n]`, the record)."""
@@ -91,8 +92,7 @@ def _json(path: Path, report: ImportReport) -> Iterator[Placed]:
     if first is None:
         return
     if not _is_whole(first[1]):
-        whole = document(path)
-        yield from _items(path, whole)
+        yield from _objects(path, report) if first[1].strip() == b"{" else _items(path, document(path))
         return
     second = next(lines, None)
     value = parse_json(first[1], path.name, first[0], problems)
@@ -104,6 +104,30 @@ def _json(path: Path, report: ImportReport) -> Iterator[Placed]:
         yield from _line(path, number, line, problems, report)
     for problem in problems.messages:
         report.note(problem.message, problem.place)
+
+
+def _objects(path: Path, report: ImportReport) -> Iterator[Placed]:
+    """Objects written over several lines, one after the other, as a console exporter does; each ends in a bare `}`."""
+    problems = Problems()
+    pieces: list[bytes] = []
+    start, size, tries = 1, 0, _TRIES
+    for number, line in read_lines(path, path.name, problems):
+        start = start if pieces else number
+        pieces.append(line)
+        size += len(line)
+        if size > MAX_DOCUMENT:
+            raise InputError(f"{path.name}: one JSON document of more than 1 GB. Export it as JSONL, a record a line.")
+        if line.rstrip() != b"}" or not tries:
+            continue
+        try:
+            value = parse_json(b"".join(pieces), path.name, start, problems)
+        except LineError:
+            tries -= 1  # without indentation a bare `}` ends inner objects too
+            continue
+        yield path.name if start == 1 else f"{path.name}:{start}", value
+        pieces, size = [], 0
+    if pieces:
+        yield from _line(path, start, b"".join(pieces), problems, report)
 
 
 def _line(path: Path, number: int, line: bytes, problems: Problems, report: ImportReport) -> Iterator[Placed]:

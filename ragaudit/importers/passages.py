@@ -12,7 +12,20 @@ ID_KEYS = ("id", "id_", "chunk_id", "doc_id", "document_id", "node_id", "_id")
 META_ID_KEYS = ("chunk_id", "_id", "doc_id", "document_id", "id")
 SCORE_KEYS = ("score", "relevance_score", "similarity", "similarity_score", "_score")
 META_SCORE_KEYS = ("relevance_score", "score", "_distance")
-LIST_KEYS = ("documents", "results", "matches", "chunks", "hits", "nodes", "source_nodes", "contexts", "output", "data")
+LIST_KEYS = (
+    "documents",
+    "docs",
+    "results",
+    "matches",
+    "chunks",
+    "hits",
+    "nodes",
+    "source_nodes",
+    "contexts",
+    "passages",
+    "output",
+    "data",
+)
 META_KEYS = ("metadata", "meta", "payload", "extra_info")
 SOURCE_KEYS = ("source_id", "ref_doc_id", "doc_uri")
 
@@ -55,6 +68,8 @@ def _hit(document: Any, rank: int, report: ImportReport, place: str, texts: Text
         document, score = document
     if isinstance(document, str):
         document = {"text": document}
+    if not isinstance(document, Mapping):
+        document = {}
     inner = document.get("node") or document.get("document") or document.get("kwargs")
     if isinstance(inner, Mapping):  # NodeWithScore, a scored wrapper, a serialised constructor
         score = document.get("score", score)

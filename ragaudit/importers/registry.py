@@ -10,6 +10,11 @@ from ragaudit.importers.formats import Format, Sample
 from ragaudit.importers.inputs import first_records, head
 
 MODULES: Mapping[str, str] = {
+    "haystack": "haystack",
+    "phoenix": "phoenix",
+    "mlflow": "mlflow",
+    "trulens": "trulens",
+    "spans": "spans.importer",
     "ragas": "ragas",
     "table": "table",
 }

@@ -15,6 +15,7 @@ from ragaudit.importers.formats import Format, Options, Table
 from ragaudit.importers.matching import Texts
 from ragaudit.importers.registry import format_named, guess
 from ragaudit.importers.report import ImportReport
+from ragaudit.readers.fields import Odd, finite
 from ragaudit.report.import_text import import_text
 from ragaudit.store.whole_file import whole_file
 
@@ -116,21 +117,41 @@ def _write(
     with ExitStack() as stack, streams.progress("rows") as progress:
         files: dict[Table, TextIO] = {}
         for done, (table, row) in enumerate(_rows(chosen, inputs, options, report), start=1):
-            if table is Table.TRACES:
-                report.trace(row)
-            elif _is_file(output):
+            if table is not Table.TRACES and _is_file(output):
                 report.note(f"rows for {table.value}.jsonl: not written, pass a folder as -o to keep them", "")
                 continue
+            line = _line(row, report)
+            if line is None:
+                continue
+            if table is Table.TRACES:
+                report.trace(row)
             report.rows[table.value] += 1
             if table not in files:
                 path = output if _is_file(output) else output / f"{table.value}.jsonl"
                 files[table] = stack.enter_context(whole_file(path, replace=replace))
-            files[table].write(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n")
+            files[table].write(line + "\n")
             progress(done)
         if not report.rows:
             first = next(iter(report.skipped.items()), None)
             why = f"; first: {first[0]} ({first[1].places[0]})" if first else ""
             raise InputError(f"{inputs[0]}: nothing usable for {chosen.title}{why}. Check the format.")
+
+
+def _line(row: dict[str, Any], report: ImportReport) -> str | None:
+    """The row as JSON that every reader takes: NaN, Infinity and halves of characters are left out, and counted.
+
+    None, and counted, when it is nested too deeply to be written.
+    """
+    place = str(row.get("query_id", ""))
+    try:
+        line = json.dumps(row, ensure_ascii=False, allow_nan=False)
+    except RecursionError:
+        report.skip("a row that is nested too deeply to write", place)
+        return None
+    except ValueError:
+        report.note("numbers that are none (NaN, Infinity): left out", place)
+        line = json.dumps(finite(row, "", Odd()), ensure_ascii=False, allow_nan=False)
+    return line if line.isascii() else line.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
 
 
 def _rows(
