@@ -8,7 +8,7 @@ from ragaudit.errors import InputError
 from ragaudit.importers.cells import id_text
 from ragaudit.importers.draft import Draft
 from ragaudit.importers.formats import Format, Options, Row, Sample, Table, alone
-from ragaudit.importers.inputs import first_records, records
+from ragaudit.importers.inputs import first_records, objects
 from ragaudit.importers.prompt import packed
 from ragaudit.importers.report import ImportReport
 
@@ -42,14 +42,14 @@ def read_all(paths: Sequence[Path], options: Options, report: ImportReport) -> I
     drafts: dict[str, Draft] = {}
     labelled: dict[str, str] = {}
     for path in sorted(_files(paths), key=_is_qa):
-        first: dict[str, Any] = next(iter(first_records(path, 1)), {})
+        first = _first(path)
         if {"doc_id", "contents"} <= set(first):
             yield from _chunks(path, report)
         elif "qid" not in first or "query" not in first:
             raise InputError(f"{path.name}: is no qa, corpus or node result (it has neither qid nor doc_id). Check it.")
         else:
             node, last = _node(first)
-            for place, row in records(path, report):
+            for place, row in objects(path, report):
                 query = id_text(row.get("qid"))
                 if query is None or not isinstance(row.get("query"), str):
                     report.skip("the row has no qid and query", place)
@@ -88,12 +88,15 @@ def _results_in(folder: Path) -> Iterator[Path]:
 
 def _is_qa(path: Path) -> int:
     """Results before labels, so that a query without a result is known as such."""
-    first: dict[str, Any] = next(iter(first_records(path, 1)), {})
-    return 0 if any(name in first for name in RESULT) else 1
+    return 0 if any(name in _first(path) for name in RESULT) else 1
+
+
+def _first(path: Path) -> dict[str, Any]:
+    return next((row for row in first_records(path, 1) if isinstance(row, dict)), {})
 
 
 def _chunks(path: Path, report: ImportReport) -> Iterator[Row]:
-    for place, row in records(path, report):
+    for place, row in objects(path, report):
         key = id_text(row.get("doc_id"))
         if key is None or not isinstance(row.get("contents"), str):
             report.skip("the document has no doc_id and contents", place)

@@ -38,6 +38,15 @@ def records(path: Path, report: ImportReport) -> Iterator[Placed]:
         yield from _json(path, report)
 
 
+def objects(path: Path, report: ImportReport) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The records that are objects; any other is skipped and counted."""
+    for place, value in records(path, report):
+        if isinstance(value, dict):
+            yield place, value
+        else:
+            report.skip("the record is no object", place)
+
+
 def document(path: Path) -> Any:
     """The one JSON document of a file.
 
