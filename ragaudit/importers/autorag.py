@@ -20,13 +20,16 @@ NODES = {
     "passage_compressor": "",
 }
 """Node -> the list that it leaves in `retrieved_ids`; empty = ids may then stand for other texts, so it is left out."""
+RESULTS = "*/*/best_*.parquet"
+"""Where a trial keeps the best result of each node: line / node / file."""
 RESULT = ("retrieved_ids", *(f"retrieved_ids_{arm}" for arm in ARMS))
 
 
 def sniff(sample: Sample) -> str | None:
     """By the column names of the three kinds of table, or a folder with results in it."""
     if sample.path.is_dir():
-        return "a folder with results of nodes" if any(_results_in(sample.path)) else None
+        best = next(sample.path.glob(RESULTS), None)
+        return "a folder with results of nodes" if best else None
     first = next((value for value in sample.values if isinstance(value, dict)), {})
     if {"qid", "query", "retrieval_gt"} <= set(first):
         return "rows with qid and retrieval_gt"
@@ -82,7 +85,7 @@ def _files(paths: Sequence[Path]) -> Iterator[Path]:
 
 def _results_in(folder: Path) -> Iterator[Path]:
     """The best result of each node of a trial, and the tables of its project."""
-    for pattern in ("*/*/best_*.parquet", "data/*.parquet", "*.parquet"):
+    for pattern in (RESULTS, "data/*.parquet", "*.parquet"):
         yield from folder.glob(pattern)
 
 

@@ -21,7 +21,8 @@ def sniff(sample: Sample) -> str | None:
     first = next((value for value in sample.values if isinstance(value, dict)), {})
     if "user_input" in first:
         return "records with user_input"
-    return "records with question and contexts" if {"question", "contexts"} <= set(first) else None
+    is_old = {"question", "contexts"} <= set(first) and {"answer", "ground_truth", "ground_truths"} & set(first)
+    return "records with question, contexts and answer" if is_old else None
 
 
 def read(path: Path, options: Options, report: ImportReport) -> Iterator[Row]:
