@@ -94,11 +94,14 @@ def _counted(row: Mapping[str, Any], queries: set[str], report: ImportReport) ->
 def _line(table: Table, row: Mapping[str, Any], report: ImportReport) -> str:
     if table is Table.QRELS:
         return f"{row['query_id']}\t{row['id']}\t{row['grade']:g}\n"
-    odd = Odd()
-    line = json_line(finite(dict(row), "", odd)) + "\n"
-    for times, what in odd.found.values():
-        report.note(what, str(row.get("query_id", "")), times)
-    return line
+    try:
+        return json_line(row) + "\n"
+    except ValueError:  # NaN or Infinity, which JSON does not have
+        odd = Odd()
+        line = json_line(finite(dict(row), "", odd)) + "\n"
+        for times, what in odd.found.values():
+            report.note(what.lstrip("."), str(row.get("query_id", "")), times)
+        return line
 
 
 def _folders(out: Output) -> list[Path]:

@@ -5,6 +5,7 @@ import io
 import json
 import re
 import tokenize
+import warnings
 from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
@@ -84,6 +85,8 @@ def _json(text: str) -> Any:
 
 
 def _printed(text: str) -> Any:
+    if not text.startswith(("[", "(", "array(")):
+        return None
     if array := _ARRAY.match(text):
         text = array[1]
     value = _literal(text)
@@ -96,7 +99,9 @@ def _printed(text: str) -> Any:
 
 def _literal(text: str) -> Any:
     try:
-        return ast.literal_eval(text)  # reads literals only, and runs nothing
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Python warns of what it finds odd in a text that is none of its own
+            return ast.literal_eval(text)  # reads literals only, and runs nothing
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return None
 
@@ -106,7 +111,7 @@ def _words(text: str) -> list[str]:
     try:
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
             if token.type == tokenize.STRING:
-                found.append(str(ast.literal_eval(token.string)))
-    except (tokenize.TokenError, SyntaxError, ValueError):
+                found.append(str(_literal(token.string)))
+    except (tokenize.TokenError, SyntaxError):
         return []
     return found

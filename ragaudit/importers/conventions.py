@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ragaudit.importers.cells import id_text, ids_in, plain
-from ragaudit.importers.draft import Draft
+from ragaudit.importers.draft import MAX_K, Draft
 from ragaudit.importers.report import ImportReport
 
 QUERY_ID = ("query_id", "qid")
@@ -42,7 +42,7 @@ def set_by_convention(draft: Draft, values: Mapping[str, Any], report: ImportRep
             _set(draft, "filters_applied", found, name, report, place)
     for name in K:
         found = plain(values.get(name))
-        if isinstance(found, int) and not isinstance(found, bool) and found > 0:
+        if isinstance(found, int) and not isinstance(found, bool) and 0 < found <= MAX_K:
             _set(draft, "k_final", found, name, report, place)
     if (principals := ids_in(values.get("user_acl"))) is not None:
         _set(draft, "user_acl", principals, "user_acl", report, place)

@@ -6,6 +6,8 @@ from typing import Any
 
 from ragaudit.model.trace import Provenance
 
+MAX_K = 1_000_000
+"""A larger K is none: an audit refuses it."""
 _ORDER = (Provenance.OBSERVED, Provenance.DERIVED, Provenance.ASSUMED)
 
 

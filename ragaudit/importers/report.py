@@ -63,9 +63,9 @@ class ImportReport:
         """Take a trace that is written into the coverage of the fields."""
         how = row.get("provenance") or {}
         for name in FIELDS:
-            has = any(row.get(n) is not None for n in _GOLD) if name == "gold" else row.get(name) not in (None, "")
-            said = next((how[n] for n in (_GOLD if name == "gold" else (name,)) if n in how), Provenance.OBSERVED.value)
-            self.fields.setdefault(name, Counter())[str(said) if has else "absent"] += 1
+            held = name if name != "gold" else next((each for each in _GOLD if row.get(each) is not None), name)
+            said = how.get(held, _OBSERVED) if row.get(held) not in (None, "") else "absent"
+            self.fields.setdefault(name, Counter())[str(said)] += 1
 
     def as_json(self) -> dict[str, Any]:
         """The report as plain values."""
@@ -79,6 +79,7 @@ class ImportReport:
         }
 
 
+_OBSERVED = Provenance.OBSERVED.value
 _GOLD = ("gold_ids", "gold", "gold_groups")
 
 

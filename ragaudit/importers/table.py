@@ -7,7 +7,7 @@ from typing import Any
 from ragaudit.errors import ConfigError
 from ragaudit.importers.cells import id_text, ids_in, joined_texts, listing, plain
 from ragaudit.importers.contexts import documents_of, set_context
-from ragaudit.importers.draft import Draft, line_id
+from ragaudit.importers.draft import MAX_K, Draft, line_id
 from ragaudit.importers.formats import Format, Options, Row, Sample, Table
 from ragaudit.importers.inputs import objects
 from ragaudit.importers.labels import set_gold
@@ -50,7 +50,7 @@ def read(path: Path, options: Options, report: ImportReport) -> Iterator[Row]:
     columns = _columns(options.columns)
     wanted = set(options.columns.values()) | {columns["query_text"]}
     seen: dict[str, None] = {}
-    for number, (place, value) in enumerate(objects(path, report), start=1):
+    for number, (place, value) in enumerate(_records(path, columns["query_text"], report), start=1):
         if len(seen) < COLUMNS_SHOWN:
             seen |= dict.fromkeys(map(str, value))
         wanted -= {column for column in wanted if _has(value, column)}
@@ -64,6 +64,18 @@ def read(path: Path, options: Options, report: ImportReport) -> Iterator[Row]:
         raise ConfigError(_unknown(path, columns, wanted, seen))
 
 
+def _records(path: Path, column: str, report: ImportReport) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The records of a file; an object without a query that holds one list of objects is that list."""
+    for place, value in objects(path, report):
+        lists = [(key, each) for key, each in value.items() if isinstance(each, list) and each]
+        if len(lists) == 1 and not _has(value, column) and all(isinstance(each, dict) for each in lists[0][1]):
+            key, items = lists[0]
+            report.note(f"records: those of the list {key[:60]}", place)
+            yield from ((f"{place}: {key[:60]}[{n}]", item) for n, item in enumerate(items))
+        else:
+            yield place, value
+
+
 def at(record: Mapping[str, Any], column: str) -> Any:
     """The value of a column. `meta.user.id` and `hits.0.id` look into objects and lists, and into JSON in a cell.
 
@@ -71,6 +83,8 @@ def at(record: Mapping[str, Any], column: str) -> Any:
     """
     if column in record:
         return record[column]
+    if "." not in column:
+        return None
     value: Any = record
     for part in column.split("."):
         if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
@@ -139,7 +153,7 @@ def _typed(draft: Draft, name: str, value: Any, kinds: tuple[type, ...], place: 
     if isinstance(found, float) and found.is_integer() and kinds == (int,):
         found = int(found)
     fits = isinstance(found, kinds) and isinstance(found, bool) == (kinds == (bool,))
-    if not fits or (name == "k_final" and isinstance(found, int) and found < 1):
+    if not fits or (name == "k_final" and isinstance(found, int) and not 0 < found <= MAX_K):
         report.note(f"{name}: holds no {' or '.join(kind.__name__ for kind in kinds)}; not read", place)
         return
     draft.observed(name, found)

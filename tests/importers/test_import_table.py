@@ -175,3 +175,17 @@ def test_neither_does_a_bundle(tmp_path):
     write(tmp_path / "traces.jsonl", "{}\n")
     with pytest.raises(ConfigError, match=rf"needs no import\. Run: ragaudit audit {tmp_path}"):
         guess(tmp_path)
+
+
+def test_a_list_inside_one_object_is_the_records(tmp_path):
+    value = {"run": "r1", "results": [{"question": "q?", "used": ["c1"]}, {"question": "r?", "used": ["c2"]}]}
+    columns = {"query_text": "question", "final_context_ids": "used"}
+    rows, report = read("table", write(tmp_path / "x.json", json.dumps(value)), columns=columns)
+    assert [row["query_text"] for row in rows] == ["q?", "r?"]
+    assert list(report.notes) == ["records: those of the list results"]
+
+
+def test_a_record_with_a_query_stays_one_record_whatever_lists_it_holds(tmp_path):
+    value = {"query_text": "q?", "fused": [{"id": "c1"}]}
+    rows, _ = read("table", write(tmp_path / "x.json", json.dumps(value)), k=1)
+    assert [ids(row["fused"]) for row in rows] == [["c1"]]

@@ -87,3 +87,12 @@ def test_open_rag_eval_counts_its_passages_and_each_run_is_a_trace(tmp_path):
 def test_a_chunk_twice_in_a_context_keeps_both_places(tmp_path):
     rows, _ = read("open-rag-eval", write(tmp_path / "x.csv", OPEN.replace("two texts", "one text")), texts=TEXTS)
     assert [row["final_context_ids"] for row in rows] == [["c1", "c1"], ["c1"]]
+
+
+def test_a_text_that_is_part_of_several_chunks_is_named_by_its_hash(tmp_path):
+    part = "the same sentence stands in both of them"
+    texts = Texts.of([{"chunk_id": name, "text": f"{name}: {part}."} for name in ("c1", "c2")])
+    record = {"question": "q?", "retrieved_contexts": [part]}
+    (row,), report = read("continuous-eval", write(tmp_path / "x.jsonl", json.dumps(record)), texts=texts)
+    assert row["final_context_ids"] == [text_id(part)]
+    assert list(report.notes) == ["ids of hits: the text is part of several chunks, its hash stands for it"]

@@ -91,7 +91,7 @@ def command(
         write_rows(chosen.rows(inputs, options, report), out, report, progress)
     if not report.rows:
         raise InputError(_nothing(inputs[0], chosen, report))
-    findings, stop = _undecided(out, report)
+    findings, stop = _undecided(streams, out, report)
     if as_json:
         said = [finding.model_dump(mode="json") for finding in findings]
         streams.json(report.as_json() | {"preflight": said, "stops": stop})
@@ -118,13 +118,15 @@ def _chosen(streams: Streams, form: str, inputs: tuple[Path, ...]) -> Format:
     raise unknown or InputError("No input was given. Name a file.")
 
 
-def _undecided(out: Output, report: ImportReport) -> tuple[list[Finding], str]:
+def _undecided(streams: Streams, out: Output, report: ImportReport) -> tuple[list[Finding], str]:
     """What preflight says of the bundle as it stands now, and why an audit of it would stop, if it would."""
     if not report.rows[Table.TRACES.value]:
         return [], ""
     try:
         traces = {"traces": out.path} if out.is_file else {}
-        return by_weight(check(opened(find(None if out.is_file else out.path, traces), {}))), ""
+        bundle = opened(find(None if out.is_file else out.path, traces), {})
+        with streams.progress("traces checked") as progress:
+            return by_weight(check(bundle, progress=progress)), ""
     except (InputError, ConfigError) as error:
         return [], str(error)
 
