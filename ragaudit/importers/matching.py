@@ -36,6 +36,10 @@ class Texts:
                 found.add(str(chunk["chunk_id"]), text)
         return found
 
+    def __bool__(self) -> bool:
+        """Whether there is any text in it."""
+        return bool(self._exact)
+
     def add(self, chunk_id: str, text: str) -> None:
         """Take a chunk in."""
         self._exact.setdefault(content_hash(text), []).append(chunk_id)

@@ -117,6 +117,7 @@ def test_gold_ids_that_no_text_can_match_say_to_pass_the_chunks(here, capsys):
     assert "  X block none of the gold ids of 5 queries is known to any list or inventory\n" in said.out
     fix = "> Pass --chunks chunks.jsonl: hits were logged as texts only, and their ids are looked up there."
     assert fix in flat(said.out)
+    assert said.err == "Wrote traces.jsonl. An audit of it would stop, as said above.\n"
 
 
 def test_the_report_as_json(here, capsys):
@@ -203,6 +204,7 @@ def test_a_file_that_is_there_stays_as_it_was(here, capsys):
         (["table", "log.csv", "--map", "query_text"], 2, "query_text: write NAME=VALUE."),
         (["table", "log.csv", "--mapping", "empty.jsonl"], 2, "empty.jsonl: cannot be read as a mapping"),
         (["table", "log.csv", "--mapping", "list.json"], 2, "list.json: is no mapping."),
+        (["table", "log.csv", "--chunks", "log.csv"], 3, "log.csv: no row has a chunk_id and a text."),
         (["trec", str(RUNS[0])], 2, "--k: a run does not say how many of its chunks reach the prompt."),
     ],
 )

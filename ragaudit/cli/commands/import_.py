@@ -13,11 +13,11 @@ from ragaudit.cli.options import PATH, quiet_option
 from ragaudit.cli.streams import Streams
 from ragaudit.errors import ConfigError, InputError
 from ragaudit.importers.formats import Format, Options, Table
-from ragaudit.importers.inputs import records
+from ragaudit.importers.inputs import objects
 from ragaudit.importers.matching import Texts
 from ragaudit.importers.registry import format_named, guess
 from ragaudit.importers.report import ImportReport
-from ragaudit.model.result import Finding
+from ragaudit.model.result import Finding, Level
 from ragaudit.report.findings_text import by_weight
 from ragaudit.report.import_text import import_text
 
@@ -97,8 +97,9 @@ def command(
         streams.json(report.as_json() | {"preflight": said, "stops": stop})
     else:
         streams.text(import_text(report, chosen, findings, stop))
-    done = f"Wrote {output}."
-    streams.say(f"{done} Next: ragaudit audit {out.bundle}" if report.rows[Table.TRACES.value] else done)
+    blocked = stop or any(finding.severity is Level.BLOCK for finding in findings)
+    can = f" Next: ragaudit audit {out.bundle}" if report.rows[Table.TRACES.value] else ""
+    streams.say(f"Wrote {output}.{' An audit of it would stop, as said above.' if blocked else can}")
 
 
 def _chosen(streams: Streams, form: str, inputs: tuple[Path, ...]) -> Format:
@@ -151,4 +152,7 @@ def _kept(path: Path | None) -> Mapping[str, str]:
 
 def _texts(path: Path) -> Texts:
     """The chunk texts of an inventory file."""
-    return Texts.of(value for _, value in records(path, ImportReport()) if isinstance(value, dict))
+    found = Texts.of(value for _, value in objects(path, ImportReport()))
+    if not found:
+        raise InputError(f"{path}: no row has a chunk_id and a text. Export chunks.jsonl with texts.")
+    return found
