@@ -112,10 +112,10 @@ def _json(path: Path, name: str, start: str) -> Part | None:
         return Part(path, Kind.QUERIES if "quer" in name and "corpus" not in name else Kind.CORPUS)
     if '"mteb_model_meta"' in start:
         return Part(path, Kind.PREDICTIONS)
-    nested = list(first.values())[:20]
-    if not nested or not all(isinstance(each, dict) and all(map(_is_number, each.values())) for each in nested):
+    inner = list(first.values())[:20]
+    if not inner or not all(isinstance(each, dict) and all(map(_is_number, each.values())) for each in inner):
         return None
-    score = next((value for each in nested for value in each.values()), None)
+    score = next((value for each in inner for value in each.values()), None)
     if score is None:
         return None
     return Part(path, Kind.GRADES if _by_name(name, score) else Kind.SCORES)
@@ -125,7 +125,7 @@ def _columns(path: Path, name: str, lines: list[str], three: Kind | None) -> Par
     words, cells = [line.split() for line in lines], [line.rstrip("\r").split("\t") for line in lines]
     if _most(len(each) >= 5 and _is_digit(each[3]) and _is_number(each[4]) for each in words):
         return Part(path, Kind.RUN, 6)
-    if _most(len(each) == 4 and _is_digit(each[3]) for each in words):
+    if _most(len(each) == 4 and _is_number(each[3]) for each in words):
         return Part(path, Kind.QRELS, 4)
     if _most(len(each) == 4 and _is_digit(each[0]) and _is_digit(each[1]) for each in cells):
         return Part(path, Kind.CANDIDATES, 4)
@@ -156,13 +156,13 @@ def _most(fits: Iterable[bool]) -> bool:
 
 def _by_name(name: str, score: Any) -> bool:
     """Whether `{query: {id: number}}` are grades: by the file's name, else because the numbers are whole."""
-    if "qrel" in name or "run" in name:
+    if "qrel" in name or re.search(r"(?<![a-z])run(?![a-z])", name):
         return "qrel" in name
     return isinstance(score, int) and not isinstance(score, bool)
 
 
 def _is_digit(text: str) -> bool:
-    return text.lstrip("-+").isdigit()
+    return text.lstrip("-+").isdecimal()
 
 
 def _is_number(value: Any) -> bool:

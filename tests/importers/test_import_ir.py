@@ -338,3 +338,9 @@ def test_auto_says_why(tmp_path, name, text, format_name, why):
 def test_auto_claims_no_file_that_only_looks_like_columns(tmp_path, name, text):
     with pytest.raises(InputError, match="no known format fits"):
         guess(write(tmp_path / name, text))
+
+
+@pytest.mark.parametrize(("name", "is_run"), [("trunk.json", False), ("my_run.json", True), ("qrels.run.json", False)])
+def test_whole_numbers_are_grades_unless_the_name_says_run(tmp_path, name, is_run):
+    tables, _ = read_rows("trec", write(tmp_path / name, '{"1": {"d1": 2}}'), k=1)
+    assert list(tables) == (["traces"] if is_run else ["qrels"])
