@@ -1,7 +1,7 @@
 """Files of retrieval experiments: what each of them is, told by its shape, and only then by its name."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -36,6 +36,8 @@ class Part:
     columns: int = 0
 
 
+PAIRS = (("q_id", "doc_id"), ("query-id", "corpus-id"))
+"""Columns of query and id in a Parquet table, as ranx and as MTEB call them."""
 GRADES = ("score", "rel", "relevance", "label", "grade")
 """What the last column of qrels with a header is called."""
 IDS = ("id", "_id", "qid", "pid", "docid", "doc_id", "query_id", "query-id", "corpus-id", "chunk_id")
@@ -95,8 +97,9 @@ def _kind(path: Path, three: Kind | None) -> Part | None:
     name = path.name.lower()
     if is_parquet(path):
         first: dict[str, Any] = next(iter(first_records(path, 1)), {})
-        table = {"q_id", "doc_id", "score"} <= set(first)
-        return Part(path, Kind.GRADES if _by_name(name, first.get("score")) else Kind.SCORES) if table else None
+        if any(set(pair) | {"score"} <= set(first) for pair in PAIRS):
+            return Part(path, Kind.GRADES if _by_name(name, first["score"]) else Kind.SCORES)
+        return _texts(path, name, first)
     start = head(path)
     if start.lstrip()[:1] in ("{", "["):
         return _json(path, name, start)
@@ -108,8 +111,8 @@ def _json(path: Path, name: str, start: str) -> Part | None:
     first = next(iter(first_records(path, 1)), None)
     if not isinstance(first, dict):
         return None
-    if "_id" in first and "text" in first:
-        return Part(path, Kind.QUERIES if "quer" in name and "corpus" not in name else Kind.CORPUS)
+    if (found := _texts(path, name, first)) is not None:
+        return found
     if '"mteb_model_meta"' in start:
         return Part(path, Kind.PREDICTIONS)
     inner = list(first.values())[:20]
@@ -119,6 +122,14 @@ def _json(path: Path, name: str, start: str) -> Part | None:
     if score is None:
         return None
     return Part(path, Kind.GRADES if _by_name(name, score) else Kind.SCORES)
+
+
+def _texts(path: Path, name: str, first: Mapping[str, Any]) -> Part | None:
+    """Queries or a corpus: records with a text and an `_id`; with an `id` only where the name says which it is."""
+    is_named = any(word in name for word in ("quer", "corpus", "collection"))
+    if "text" not in first or not ("_id" in first or ("id" in first and is_named)):
+        return None
+    return Part(path, Kind.QUERIES if "quer" in name and "corpus" not in name else Kind.CORPUS)
 
 
 def _columns(path: Path, name: str, lines: list[str], three: Kind | None) -> Part | None:

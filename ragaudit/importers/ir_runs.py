@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ragaudit.importers.cells import id_text
 from ragaudit.importers.inputs import objects
-from ragaudit.importers.ir_files import Kind, Part, nested
+from ragaudit.importers.ir_files import PAIRS, Kind, Part, nested
 from ragaudit.importers.report import ImportReport
 from ragaudit.readers.lines import read_lines
 from ragaudit.readers.problems import Problems
@@ -67,12 +67,12 @@ def runs_of(part: Part, report: ImportReport) -> list[Run]:
 
 
 def rows_of(path: Path, report: ImportReport) -> Iterator[tuple[str, str, float]]:
-    """(query, id, number) of the Parquet table that ranx writes."""
+    """(query, id, number) of a Parquet table of ranx or MTEB."""
     for place, row in objects(path, report):
-        query, key = id_text(row.get("q_id")), id_text(row.get("doc_id"))
+        query, key = (id_text(next((row[pair[n]] for pair in PAIRS if pair[n] in row), None)) for n in (0, 1))
         score = _number(row.get("score"))
         if query is None or key is None or score is None:
-            report.skip("the row has no q_id, doc_id and score", place)
+            report.skip("the row has no query, id and score", place)
             continue
         yield query, key, score
 

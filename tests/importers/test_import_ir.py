@@ -284,6 +284,17 @@ def test_ranx_parquet_keeps_ids_as_text(tmp_path):
     assert ids(rows[0]["arms"]["bm25"]) == ["d2", "0012"]
 
 
+def test_qrels_queries_and_corpus_of_mteb_as_parquet(tmp_path):
+    pq.write_table(pa.table({"query-id": ["q1"], "corpus-id": ["0012"], "score": [1]}), tmp_path / "qrels.parquet")
+    pq.write_table(pa.table({"id": ["q1"], "text": ["q?"]}), tmp_path / "queries.parquet")
+    pq.write_table(pa.table({"id": ["0012"], "title": ["T"], "text": ["t"]}), tmp_path / "corpus.parquet")
+    files = [tmp_path / f"{name}.parquet" for name in ("qrels", "queries", "corpus")]
+    tables, _ = read_rows("mteb", write(tmp_path / "a.run", RUN), *files, k=2)
+    assert tables["chunks"] == [{"chunk_id": "0012", "text": "T t", "metadata": {"title": "T"}}]
+    found = [(row["query_text"], row["gold"]) for row in tables["traces"]]
+    assert found == [("q?", [{"id": "0012", "grade": 1.0}])]
+
+
 def test_lz4_of_ranx_is_refused_with_what_to_do(tmp_path):
     (tmp_path / "run.lz4").write_bytes(b"\x04\x22\x4d\x18")
     with pytest.raises(InputError, match="Save the run as JSON, Parquet or TREC"):
