@@ -5,7 +5,7 @@ from pathlib import Path
 from ragaudit.importers.registry import formats
 
 MANUAL = Path(__file__).parent / "import.md"
-START, END = "<!-- formats: written by docs/formats_table.py -->", "<!-- end of formats -->"
+START, END = "<!-- formats: written by `make docs-tables` -->", "<!-- end of formats -->"
 
 
 def table() -> str:
