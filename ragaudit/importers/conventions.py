@@ -12,7 +12,7 @@ GOLD_IDS = ("gold_ids", "expected_ids", "reference_context_ids", "relevant_ids",
 RETRIEVED_IDS = ("final_context_ids", "retrieved_context_ids", "retrieved_ids", "context_ids")
 TEXTS = ("index_revision", "embedding_model", "session_id", "timestamp")
 OBJECTS = ("filters_applied", "filters", "filter")
-K = ("k_final", "top_k", "k")
+K = ("k_final", "k")
 SEEN = (*QUERY_ID, *GOLD_IDS, *RETRIEVED_IDS, *TEXTS, *OBJECTS, *K, "user_acl")
 """Every name that is looked for."""
 

@@ -95,3 +95,8 @@ def test_csv_drops_what_the_provider_returned_and_that_is_said():
 def test_auto_says_why(ending, why):
     found = guess(DATA / "promptfoo" / f"eval_output.{ending}")
     assert (found.format.name, found.why) == ("promptfoo", why)
+
+
+def test_top_k_is_a_setting_of_the_model_and_no_k(tmp_path):
+    (row,), _ = results(tmp_path, result(vars={"query": "q?", "top_k": 40}))
+    assert (row["k_final"], row["provenance"]) == (2, {"k_final": "derived"})
