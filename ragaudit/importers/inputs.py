@@ -33,10 +33,19 @@ def records(path: Path, report: ImportReport) -> Iterator[Placed]:
     if is_parquet(path):
         for number, row in parquet_rows(path, path.name):
             yield f"{path.name}:{number}", row
-    elif path.suffix.lower() in (".csv", ".tsv"):
-        yield from _csv(path)
+    elif (ending := _ending(path)) in (".csv", ".tsv"):
+        yield from _csv(path, ending, report)
     else:
         yield from _json(path, report)
+
+
+def objects(path: Path, report: ImportReport) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The records that are objects; any other is skipped and counted."""
+    for place, value in records(path, report):
+        if isinstance(value, dict):
+            yield place, value
+        else:
+            report.skip("the record is no object", place)
 
 
 def document(path: Path) -> Any:
@@ -91,6 +100,8 @@ def _json(path: Path, report: ImportReport) -> Iterator[Placed]:
     first = next(lines, None)
     if first is None:
         return
+    if first[1].lstrip()[:1] not in (b"{", b"["):
+        raise InputError(f"{path.name}: holds no JSON, CSV or Parquet by its start and its name. Check the format.")
     if not _is_whole(first[1]):
         yield from _objects(path, report) if first[1].strip() == b"{" else _items(path, document(path))
         return
@@ -153,13 +164,29 @@ def _is_whole(line: bytes) -> bool:
     return True
 
 
-def _csv(path: Path) -> Iterator[Placed]:
+def _ending(path: Path) -> str:
+    """The suffix in small letters, the one before `.gz` where there is that."""
+    return Path(path.stem if path.suffix.lower() == ".gz" else path.name).suffix.lower()
+
+
+def _csv(path: Path, ending: str, report: ImportReport) -> Iterator[Placed]:
+    """Rows under a header. Columns are apart by commas, or by semicolons where the header has no comma; TSV by tabs."""
     csv.field_size_limit(1 << 27)
-    lines = (line.decode("utf-8", errors="replace") for _, line in read_lines(path, path.name, Problems()))
-    delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
-    reader = csv.DictReader(lines, delimiter=delimiter)
+    lines = _text(path, report)
+    first = next(lines, "")
+    comma = ";" if ";" in first and "," not in first else ","
+    reader = csv.DictReader(chain([first], lines), delimiter="\t" if ending == ".tsv" else comma)
     try:
         for row in reader:
             yield f"{path.name}:{reader.line_num}", {key: value for key, value in row.items() if key is not None}
     except csv.Error as error:
         raise InputError(f"{path.name}:{reader.line_num}: is no CSV ({error}). Export it again.") from None
+
+
+def _text(path: Path, report: ImportReport) -> Iterator[str]:
+    for number, line in read_lines(path, path.name, Problems(), blank=True):
+        try:
+            yield line.decode("utf-8")
+        except UnicodeDecodeError:
+            report.note("bytes that are not UTF-8 were read as U+FFFD: save the file as UTF-8", f"{path.name}:{number}")
+            yield line.decode("utf-8", errors="replace")
