@@ -1,6 +1,7 @@
 """Records of a file, one by one, whatever holds them: JSONL, one JSON document, CSV, Parquet; plain or gzip."""
 
 import csv
+import re
 from collections.abc import Iterator
 from itertools import chain, islice
 from pathlib import Path
@@ -15,6 +16,7 @@ from ragaudit.readers.problems import Problems
 MAX_DOCUMENT = 1024 * 1024 * 1024
 """Bytes of one JSON document, which is held in memory whole. JSONL has no limit."""
 HEAD = 64 * 1024
+_DATA = re.compile(r"^[^.].*\.(jsonl?|ndjson|csv|tsv|parquet)(\.gz)?$", re.IGNORECASE)
 
 Placed = tuple[str, Any]
 """(`file:line` or `file[n]`, the record)."""
@@ -36,6 +38,13 @@ def records(path: Path, report: ImportReport) -> Iterator[Placed]:
         yield from _csv(path)
     else:
         yield from _json(path, report)
+
+
+def files_in(path: Path) -> list[Path]:
+    """The file itself, or the data files of a folder by name; hidden files and folders in it are left out."""
+    if not path.is_dir():
+        return [path]
+    return sorted(each for each in path.iterdir() if each.is_file() and _DATA.search(each.name))
 
 
 def document(path: Path) -> Any:

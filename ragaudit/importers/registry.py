@@ -10,6 +10,7 @@ from ragaudit.importers.formats import Format, Sample
 from ragaudit.importers.inputs import first_records, head
 
 MODULES: Mapping[str, str] = {
+    "langsmith": "langsmith",
     "ragas": "ragas",
     "table": "table",
 }

@@ -1,0 +1,217 @@
+"""The runs of one trace -> rows of traces.jsonl, one for each retrieval in it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ragaudit.importers.draft import Draft
+from ragaudit.importers.formats import Options
+from ragaudit.importers.labels import set_gold
+from ragaudit.importers.passages import hits_of
+from ragaudit.importers.prompt import packed
+from ragaudit.importers.report import ImportReport
+from ragaudit.importers.run_values import Labels, decoded, decoded_map, filter_in, labels_in
+from ragaudit.importers.runs import LAST, Kind, Retrieval, Run, retrievals, root_of
+
+SESSION_KEYS = ("session_id", "thread_id", "conversation_id")
+TEXT_KEYS = ("index_revision", "embedding_model")
+_LISTS = ("fused", "after_filter", "after_threshold", "rerank_input", "after_rerank")
+
+Hits = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class About:
+    """What is known of a trace beside its runs; None = look at the runs."""
+
+    trace_id: str
+    question: str | None = None
+    answer: str | None = None
+    timestamp: str | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    labels: Labels = field(default_factory=Labels)
+
+
+@dataclass(frozen=True)
+class _Whole:
+    """All of one trace, and what the user said about the input."""
+
+    runs: Sequence[Run]
+    root: Run
+    about: About
+    metadata: Mapping[str, Any]
+    options: Options
+    report: ImportReport
+
+
+def rows_of(runs: Sequence[Run], about: About, options: Options, report: ImportReport) -> Iterator[dict[str, Any]]:
+    """One row for each retrieval. With several in one trace the query ids get `#1`, `#2`; each keeps its own lists."""
+    root = root_of(runs)
+    whole = _Whole(runs, root, about, _metadata(runs, root, about), options, report)
+    found = retrievals(runs, options.stages, report)
+    if not found:
+        why = "no run of it finished" if not any(run.is_finished for run in runs) else "no retrieval in the trace"
+        report.skip(why, root.place)
+        return
+    query_id = str(whole.metadata.get("query_id") or about.trace_id)
+    if len(found) > 1:
+        report.note("several retrievals in one query: each is a trace of its own (QUERY#1, QUERY#2)", root.place)
+    for number, each in enumerate(found, start=1):
+        until = found[number].start if number < len(found) else None
+        row = _row(query_id if len(found) == 1 else f"{query_id}#{number}", each, until, whole)
+        if row is not None:
+            yield row
+
+
+def _row(query_id: str, retrieval: Retrieval, until: str | None, whole: _Whole) -> dict[str, Any] | None:
+    about, options, report = whole.about, whole.options, whole.report
+    outer = retrieval.outer
+    question = about.question or whole.root.query or outer.query
+    if question is None:
+        report.skip("no text of the query was logged", outer.place)
+        return None
+    lists = {stage: hits for stage, run in retrieval.lists.items() if (hits := _hits(run, options, report)) is not None}
+    arms = {name: hits for name, run in retrieval.arms.items() if (hits := _hits(run, options, report)) is not None}
+    if not lists and not arms and not any(run.error for run in retrieval.arms.values()):
+        report.skip("content missing: the retrieval was logged without its output", outer.place)
+        return None
+    draft = Draft(query_id, question)
+    draft.derived("query_rewrite", outer.query if outer.query != question else None)
+    draft.derived("arms", arms or None)
+    draft.observed("arm_status", _statuses(retrieval.arms, question) or None)
+    reranker = retrieval.lists.get("after_rerank")
+    if reranker is not None and reranker.given is not None:
+        lists.setdefault("rerank_input", hits_of(reranker.given, report, reranker.place, texts=options.texts))
+    for stage in _LISTS:
+        draft.derived(stage, lists.get(stage))
+    if "final" in lists:
+        draft.derived("final_context_ids", [hit["id"] for hit in lists["final"]])
+    _same_text(retrieval, arms, lists, report)
+    _by_convention(draft, whole.metadata, retrieval, [*arms.values(), *lists.values()], report)
+    merged = next((lists[stage] for stage in LAST if stage in lists), None)
+    calls = [run for run in whole.runs if run.start >= retrieval.start and (until is None or run.start < until)]
+    _packed(draft, merged if merged is not None else [hit for hits in arms.values() for hit in hits], calls, report)
+    _answered(draft, calls, whole)
+    draft.observed("timestamp", about.timestamp)
+    draft.derived("k_final", retrieval.last.limit if retrieval.last is not None else None)
+    models = {run.model for run in whole.runs if run.kind is Kind.EMBEDDING and run.model}
+    draft.derived("embedding_model", models.pop() if len(models) == 1 else None)
+    _labelled(draft, about.labels | labels_in(_named_labels(whole.metadata)), options, report, outer.place)
+    draft.settle(options.k)
+    return draft.row()
+
+
+def _hits(run: Run, options: Options, report: ImportReport) -> Hits | None:
+    if run.documents is None:
+        why = (
+            "steps that failed: their lists are absent" if run.error else "steps without output: their lists are absent"
+        )
+        report.note(why if run.is_finished else "steps that never ended: their lists are absent", run.place)
+        return None
+    return hits_of(run.documents, report, run.place, texts=options.texts)
+
+
+def _statuses(arms: Mapping[str, Run], question: str) -> dict[str, dict[str, Any]]:
+    """What each arm was asked, where the log says it."""
+    statuses = {}
+    for name, run in arms.items():
+        if not run.is_finished and run.error is None:
+            continue
+        said: dict[str, Any] = {"status": "errored" if run.error else "ran"}
+        for key, value in (("error", run.error), ("filter", run.filter), ("limit", run.limit)):
+            if value is not None:
+                said[key] = value
+        if run.query is not None and run.query != question:
+            said["query_text"] = run.query
+        if run.documents is not None:
+            said["returned"] = len(run.documents)
+        statuses[name] = said
+    return statuses
+
+
+def _packed(draft: Draft, hits: Hits, runs: Sequence[Run], report: ImportReport) -> None:
+    """The final context out of the last prompt that holds a candidate's text."""
+    texts = [(hit["id"], hit["text"]) for hit in hits if hit.get("text")]
+    kinds = (Kind.LLM,) if any(run.kind is Kind.LLM and run.prompt for run in runs) else (Kind.PROMPT,)
+    prompts = [run for run in sorted(runs, key=lambda run: run.start) if run.kind in kinds and run.prompt]
+    found = [(ids, run.place) for run in prompts if (ids := packed(texts, run.prompt or ""))]
+    if found:
+        ids, place = found[-1]
+        draft.derived("final_context_ids", ids)
+        report.note("final context: found by text in the prompt", place)
+        if len(found) > 1:
+            report.note("several prompts hold chunks: the last one counts", place)
+    elif prompts and texts:
+        report.note("final context: no candidate's text stands in a prompt, so it is assumed", prompts[-1].place)
+
+
+def _answered(draft: Draft, calls: Sequence[Run], whole: _Whole) -> None:
+    """The answer: of the step that `--stage` names, else of the whole, else of the last call of the model."""
+    named = [run.answer for run in calls if whole.options.stages.get(run.name) == "answer" and run.answer is not None]
+    last = [run.answer for run in sorted(calls, key=lambda run: run.start) if run.kind is Kind.LLM and run.answer]
+    answers = [*named[-1:], whole.about.answer, whole.root.answer, *last[-1:]]
+    text = next((answer for answer in answers if answer is not None), None)
+    draft.observed("answer", {"text": text} if text is not None else None)
+
+
+def _by_convention(
+    draft: Draft, metadata: Mapping[str, Any], retrieval: Retrieval, lists: list[Hits], report: ImportReport
+) -> None:
+    """The fields that no tool has, where users put them by name: metadata of the trace, of the documents, arguments."""
+    acl = metadata.get("user_acl")
+    draft.observed("user_acl", [str(each) for each in acl] if isinstance(acl, list) else None)
+    session = next((metadata[key] for key in SESSION_KEYS if metadata.get(key) is not None), None)
+    draft.observed("session_id", None if session is None else str(session))
+    rewrite = metadata.get("query_rewrite")
+    draft.observed("query_rewrite", rewrite if isinstance(rewrite, str | list | dict) else None)
+    k = metadata.get("k_final")
+    draft.observed("k_final", k if isinstance(k, int) and not isinstance(k, bool) and k > 0 else None)
+    slices = metadata.get("slices")
+    draft.observed("slices", slices if isinstance(slices, dict) else None)
+    sent = [run.filter for run in (*retrieval.arms.values(), *retrieval.lists.values()) if run.filter is not None]
+    same = sent[0] if sent and all(each == sent[0] for each in sent) else None
+    given = metadata.get("filters_applied")
+    draft.observed("filters_applied", given if isinstance(given, dict) else filter_in(metadata))
+    draft.derived("filters_applied", same)
+    for name in TEXT_KEYS:
+        value = metadata.get(name)
+        draft.observed(name, value if isinstance(value, str) else None)
+        logged = {str(hit["metadata"][name]) for hits in lists for hit in hits if name in hit.get("metadata", {})}
+        if len(logged) == 1:
+            draft.derived(name, logged.pop())
+        elif logged:
+            report.note(f"{name}: the hits of one query name several", retrieval.outer.place)
+
+
+def _same_text(retrieval: Retrieval, arms: Mapping[str, Hits], lists: Mapping[str, Hits], report: ImportReport) -> None:
+    """EnsembleRetriever keeps one of the documents with the same text, under the id that came first."""
+    run = retrieval.lists.get("fused")
+    if run is None or run.name != "EnsembleRetriever" or "fused" not in lists:
+        return
+    kept = {hit["id"] for hit in lists["fused"]}
+    texts = {hit.get("text") for hit in lists["fused"]}
+    lost = [hit for hits in arms.values() for hit in hits if hit["id"] not in kept and hit.get("text") in texts]
+    if lost:
+        what = "EnsembleRetriever keeps one id of those with the same text: the other ids are in no later list"
+        report.note(what, run.place)
+
+
+def _metadata(runs: Sequence[Run], root: Run, about: About) -> dict[str, Any]:
+    """Of the trace, else of its root, else of its retrievers; values that are JSON texts are read."""
+    steps = [run.metadata for run in runs if run.kind in (Kind.RETRIEVER, Kind.RERANKER)]
+    merged: dict[str, Any] = {}
+    for each in (*reversed(steps), root.metadata, about.metadata):
+        merged |= decoded_map(each)
+    return merged
+
+
+def _named_labels(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Labels that stand in metadata under a name of their own; `answer` and `output` are no labels there."""
+    return {key: decoded(value) for key, value in metadata.items() if key not in ("answer", "output")}
+
+
+def _labelled(draft: Draft, labels: Labels, options: Options, report: ImportReport, place: str) -> None:
+    draft.observed("reference", labels.reference)
+    ids = None if labels.gold_ids is None else list(labels.gold_ids)
+    texts = None if labels.gold_texts is None else list(labels.gold_texts)
+    set_gold(draft, ids, texts, options.texts, report, place)
