@@ -11,6 +11,8 @@ from ragaudit.importers.inputs import first_records, head
 
 MODULES: Mapping[str, str] = {
     "langsmith": "langsmith",
+    "langfuse": "langfuse",
+    "langchain": "langchain",
     "ragas": "ragas",
     "table": "table",
 }

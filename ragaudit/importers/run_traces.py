@@ -93,12 +93,18 @@ def _row(query_id: str, retrieval: Retrieval, until: str | None, whole: _Whole) 
     _packed(draft, merged if merged is not None else [hit for hits in arms.values() for hit in hits], calls, report)
     _answered(draft, calls, whole)
     draft.observed("timestamp", about.timestamp)
-    draft.derived("k_final", retrieval.last.limit if retrieval.last is not None else None)
+    draft.derived("k_final", _k(retrieval, draft))
     models = {run.model for run in whole.runs if run.kind is Kind.EMBEDDING and run.model}
     draft.derived("embedding_model", models.pop() if len(models) == 1 else None)
     _labelled(draft, about.labels | labels_in(_named_labels(whole.metadata)), options, report, outer.place)
     draft.settle(options.k)
     return draft.row()
+
+
+def _k(retrieval: Retrieval, draft: Draft) -> int | None:
+    """The limit of the reranker; that of another last step only where no prompt shows what was taken of its list."""
+    is_last_word = "after_rerank" in retrieval.lists or draft.get("final_context_ids") is None
+    return retrieval.last.limit if retrieval.last is not None and is_last_word else None
 
 
 def _hits(run: Run, options: Options, report: ImportReport) -> Hits | None:

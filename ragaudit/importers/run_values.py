@@ -94,6 +94,8 @@ def answer_in(outputs: Any) -> str | None:
 def limit_in(*places: Any) -> int | None:
     """How many hits were asked for, where the inputs say it."""
     found = _first(places, LIMIT_KEYS)
+    if isinstance(found, str) and found.isascii() and found.isdigit():  # metadata that a tool keeps as text
+        found = int(found[:9])
     return found if isinstance(found, int) and not isinstance(found, bool) and found > 0 else None
 
 
