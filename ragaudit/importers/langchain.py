@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,7 @@ def read(path: Path, options: Options, report: ImportReport) -> Iterator[Row]:
             continue
         _take(value, f"{number:012}", place, found)
         line = [str(each) for each in (*_parents(value), value["run_id"])]
-        above.update((inner, outer) for outer, inner in zip(line, line[1:], strict=False))
+        above.update((inner, outer) for outer, inner in pairwise(line))
     if documents and not found:
         raise InputError(f"{path.name}: {_ALONE}")
     by_trace: dict[str, list[Run]] = {}

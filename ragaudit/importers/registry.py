@@ -13,6 +13,7 @@ MODULES: Mapping[str, str] = {
     "langsmith": "langsmith",
     "langfuse": "langfuse",
     "langchain": "langchain",
+    "llamaindex": "llamaindex",
     "ragas": "ragas",
     "table": "table",
 }

@@ -72,8 +72,10 @@ def _row(query_id: str, retrieval: Retrieval, until: str | None, whole: _Whole) 
         return None
     lists = {stage: hits for stage, run in retrieval.lists.items() if (hits := _hits(run, options, report)) is not None}
     arms = {name: hits for name, run in retrieval.arms.items() if (hits := _hits(run, options, report)) is not None}
-    if not lists and not arms and not any(run.error for run in retrieval.arms.values()):
-        report.skip("content missing: the retrieval was logged without its output", outer.place)
+    steps = [*retrieval.arms.values(), *retrieval.lists.values()]
+    if not lists and not arms and not any(run.error for run in steps):
+        why = "content missing: the retrieval was logged without its output"
+        report.skip(why if any(run.is_finished for run in steps) else "the retrieval never ended", outer.place)
         return None
     draft = Draft(query_id, question)
     draft.derived("query_rewrite", outer.query if outer.query != question else None)
@@ -84,8 +86,7 @@ def _row(query_id: str, retrieval: Retrieval, until: str | None, whole: _Whole) 
         lists.setdefault("rerank_input", hits_of(reranker.given, report, reranker.place, texts=options.texts))
     for stage in _LISTS:
         draft.derived(stage, lists.get(stage))
-    if "final" in lists:
-        draft.derived("final_context_ids", [hit["id"] for hit in lists["final"]])
+    _handed_over(draft, lists)
     _same_text(retrieval, arms, lists, report)
     _by_convention(draft, whole.metadata, retrieval, [*arms.values(), *lists.values()], report)
     merged = next((lists[stage] for stage in LAST if stage in lists), None)
@@ -103,8 +104,10 @@ def _row(query_id: str, retrieval: Retrieval, until: str | None, whole: _Whole) 
 
 def _k(retrieval: Retrieval, draft: Draft) -> int | None:
     """The limit of the reranker; that of another last step only where no prompt shows what was taken of its list."""
-    is_last_word = "after_rerank" in retrieval.lists or draft.get("final_context_ids") is None
-    return retrieval.last.limit if retrieval.last is not None and is_last_word else None
+    reranker = retrieval.lists.get("after_rerank")
+    if reranker is not None and reranker.limit is not None:
+        return reranker.limit
+    return retrieval.last.limit if retrieval.last is not None and draft.get("final_context_ids") is None else None
 
 
 def _hits(run: Run, options: Options, report: ImportReport) -> Hits | None:
@@ -135,15 +138,26 @@ def _statuses(arms: Mapping[str, Run], question: str) -> dict[str, dict[str, Any
     return statuses
 
 
+def _handed_over(draft: Draft, lists: Mapping[str, Hits]) -> None:
+    """The list that is said to go into the prompt, with the texts that differ from those of the lists before."""
+    final = lists.get("final")
+    if final is None:
+        return
+    draft.derived("final_context_ids", [hit["id"] for hit in final])
+    before = {hit["id"]: hit.get("text") for hits in lists.values() if hits is not final for hit in hits}
+    texts = {hit["id"]: hit["text"] for hit in final if "text" in hit and before.get(hit["id"]) != hit["text"]}
+    draft.derived("context_texts", texts or None)
+
+
 def _packed(draft: Draft, hits: Hits, runs: Sequence[Run], report: ImportReport) -> None:
-    """The final context out of the last prompt that holds a candidate's text."""
+    """The final context out of the last prompt that holds a candidate's text; where it is known, what is left of it."""
     texts = [(hit["id"], hit["text"]) for hit in hits if hit.get("text")]
     kinds = (Kind.LLM,) if any(run.kind is Kind.LLM and run.prompt for run in runs) else (Kind.PROMPT,)
     prompts = [run for run in sorted(runs, key=lambda run: run.start) if run.kind in kinds and run.prompt]
     found = [(ids, run.place) for run in prompts if (ids := packed(texts, run.prompt or ""))]
     if found:
         ids, place = found[-1]
-        draft.derived("final_context_ids", ids)
+        draft.derived("prompt_ids" if draft.get("final_context_ids") is not None else "final_context_ids", ids)
         report.note("final context: found by text in the prompt", place)
         if len(found) > 1:
             report.note("several prompts hold chunks: the last one counts", place)
