@@ -32,6 +32,7 @@ COMMANDS: dict[str, str] = {
     "experiment": "The journal: plan a change of one variable, start it, finish it with what came out.",
     "mcp": "Serve check, audit, show, next, compare and report to a coding agent.",
     "drill": "Break healthy queries on purpose and check that the diagnosis names what was broken.",
+    "redact": "Take personal data and secrets out of traces and reports, with pseudonyms that keep every join.",
     "stages": "The nine stages, and what each may lose.",
     "causes": "Every cause ragaudit can name, and what to change.",
     "levers": "What an experiment may change, in the order in which it is tried.",

@@ -12,6 +12,7 @@ _UNSAFE = re.compile(
     "\u2028\u2029"  # line and paragraph separators: a line break to some programs, to others none
     "\u200b\u2060-\u2064\ufeff\U000e0000-\U000e007f"  # characters without a shape, tags among them: hidden text
     "\ud800-\udfff"  # half surrogates: no encoding can write them
+    "\ufffe\uffff"  # no characters, and never allowed in XML
     "]"
 )
 _BREAKS = re.compile(r"\s*[\t\n]\s*")
@@ -99,3 +100,34 @@ def for_html(text: object, *, lines: bool = False) -> Html:
     if isinstance(text, Html):
         return text
     return Html(escape(for_terminal(str(text), lines=lines)))
+
+
+def for_xml(text: object, limit: int | None = None, *, lines: bool = False) -> str:
+    """Outside text as XML that shows as written, in an element or a quoted attribute; ASCII, whatever the encoding is.
+
+    Args:
+        text: Anything.
+        limit: Cut after this many characters and say how many there are more; None = do not cut.
+        lines: Keep line breaks; otherwise they and tabs fold to one space, as they would in an attribute.
+    """
+    shown = shortened(for_terminal(str(text), lines=lines), limit)
+    return escape(shown).encode("ascii", "xmlcharrefreplace").decode("ascii")
+
+
+def for_workflow(text: object, limit: int | None = None, *, key: bool = False) -> str:
+    """Outside text inside a GitHub workflow command (`::error title=KEY::TEXT`), which it can neither end nor begin.
+
+    Args:
+        text: Anything; line breaks fold to spaces.
+        limit: Cut after this many characters and say how many there are more; None = do not cut.
+        key: It is the value of a property, where `:` and `,` act too.
+    """
+    shown = shortened(for_terminal(str(text)), limit).replace("%", "%25")
+    return shown.replace(":", "%3A").replace(",", "%2C") if key else shown
+
+
+def shortened(text: str, limit: int | None) -> str:
+    """The first characters and how many there are more."""
+    if limit is None or len(text) <= limit:
+        return text
+    return f"{text[:limit]}... ({len(text) - limit:,} more characters)"

@@ -1,0 +1,1 @@
+"""Takes personal data and secrets out of bundles and reports, with pseudonyms that keep every join."""
