@@ -34,8 +34,8 @@ def records(path: Path, report: ImportReport) -> Iterator[Placed]:
     if is_parquet(path):
         for number, row in parquet_rows(path, path.name):
             yield f"{path.name}:{number}", row
-    elif path.suffix.lower() in (".csv", ".tsv"):
-        yield from _csv(path)
+    elif (ending := _ending(path)) in (".csv", ".tsv"):
+        yield from _csv(path, ending)
     else:
         yield from _json(path, report)
 
@@ -99,6 +99,8 @@ def _json(path: Path, report: ImportReport) -> Iterator[Placed]:
     first = next(lines, None)
     if first is None:
         return
+    if first[1].lstrip()[:1] not in (b"{", b"["):
+        raise InputError(f"{path.name}: holds no JSON, CSV or Parquet by its start and its name. Check the format.")
     if not _is_whole(first[1]):
         whole = document(path)
         yield from _items(path, whole)
@@ -138,11 +140,18 @@ def _is_whole(line: bytes) -> bool:
     return True
 
 
-def _csv(path: Path) -> Iterator[Placed]:
+def _ending(path: Path) -> str:
+    """The suffix in small letters, the one before `.gz` where there is that."""
+    return Path(path.stem if path.suffix.lower() == ".gz" else path.name).suffix.lower()
+
+
+def _csv(path: Path, ending: str) -> Iterator[Placed]:
+    """Rows under a header. Columns are apart by commas, or by semicolons where the header has no comma; TSV by tabs."""
     csv.field_size_limit(1 << 27)
-    lines = (line.decode("utf-8", errors="replace") for _, line in read_lines(path, path.name, Problems()))
-    delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
-    reader = csv.DictReader(lines, delimiter=delimiter)
+    lines = (line.decode("utf-8", errors="replace") for _, line in read_lines(path, path.name, Problems(), blank=True))
+    first = next(lines, "")
+    comma = ";" if ";" in first and "," not in first else ","
+    reader = csv.DictReader(chain([first], lines), delimiter="\t" if ending == ".tsv" else comma)
     try:
         for row in reader:
             yield f"{path.name}:{reader.line_num}", {key: value for key, value in row.items() if key is not None}

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ragaudit.importers.cells import id_text
 from ragaudit.importers.matching import Texts, text_id
 from ragaudit.importers.report import ImportReport
 
@@ -92,15 +93,20 @@ def _id(
     document: Mapping[str, Any], meta: Mapping[str, Any], text: str | None, texts: Texts | None
 ) -> tuple[str | None, str]:
     if (found := _first(document, ID_KEYS)) is not None:
-        return str(found), "ids of hits: the document's own id"
+        return _checked(found, "ids of hits: the document's own id")
     for key in META_ID_KEYS:
         if meta.get(key) is not None:
-            return str(meta[key]), f"ids of hits: metadata.{key}"
+            return _checked(meta[key], f"ids of hits: metadata.{key}")
     if text is not None and texts is not None and (match := texts.find(text)) is not None:
         return match.ids[0], f"ids of hits: looked up by text in the inventory ({match.method})"
     if text is not None:
         return text_id(text), "ids of hits: none was logged, the hash of the text stands for it"
     return None, "hits without id and text: left out"
+
+
+def _checked(found: Any, how: str) -> tuple[str | None, str]:
+    key = id_text(found)
+    return (key, how) if key is not None else (None, "hits whose id is no text and no whole number: left out")
 
 
 def _first(values: Mapping[str, Any], keys: Iterable[str]) -> Any:

@@ -14,7 +14,17 @@ MODULES: Mapping[str, str] = {
     "langfuse": "langfuse",
     "langchain": "langchain",
     "llamaindex": "llamaindex",
+    "deepeval": "deepeval",
+    "promptfoo": "promptfoo",
+    "autorag": "autorag",
+    "ragchecker": "ragchecker",
+    "continuous-eval": "continuous_eval",
+    "open-rag-eval": "open_rag_eval",
     "ragas": "ragas",
+    "mteb": "mteb",
+    "beir": "beir",
+    "msmarco": "msmarco",
+    "trec": "trec",
     "table": "table",
 }
 """Name -> module of this package that holds its `FORMAT`. The special before the general: `auto` asks in this order."""
@@ -50,9 +60,12 @@ def guess(path: Path) -> Guess:
     """The format of a file or folder.
 
     Raises:
+        ConfigError: It is a bundle, or the traces of one, and needs no import.
         InputError: It is not there, or no format fits; the message says what was seen.
     """
     sample = sample_of(path)
+    if (how := _ours(sample)) is not None:
+        raise ConfigError(f"{path}: is in our own format already and needs no import. Run: ragaudit audit {how}.")
     claims = [(each, why) for each in formats() if (why := each.sniff(sample)) is not None]
     if not claims:
         raise InputError(f"{path}: no known format fits{_seen(sample)}. Name the columns: ragaudit import table --map.")
@@ -71,6 +84,21 @@ def sample_of(path: Path) -> Sample:
     if not path.is_file():
         raise InputError(f"{path}: no such file or folder. Check the path.")
     return Sample(path, frozenset({path.name}), first_records(path), head(path))
+
+
+_ROWS = (".jsonl", ".jsonl.gz", ".parquet")
+
+
+def _ours(sample: Sample) -> str | None:
+    """How to audit what is a bundle as it stands; None = it is none."""
+    if sample.path.is_dir():
+        return str(sample.path) if {f"traces{ending}" for ending in _ROWS} & sample.names else None
+    first = sample.values[0] if sample.values else None
+    if not isinstance(first, dict) or not sample.path.name.endswith(_ROWS):
+        return None
+    has_lists = isinstance(first.get("arms"), dict) or isinstance(first.get("final_context_ids"), list)
+    known = has_lists and isinstance(first.get("query_text"), str) and "query_id" in first
+    return f"--traces {sample.path}" if known else None
 
 
 def _seen(sample: Sample) -> str:
