@@ -1,12 +1,12 @@
 """Langfuse: traces (v1), observations (v2), blob-storage and batch exports, with scores and data-set items."""
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ragaudit.importers.formats import Format, Options, Row, Sample, Table
+from ragaudit.importers.formats import Format, Options, Row, Sample, Table, alone
 from ragaudit.importers.inputs import files_in, records
 from ragaudit.importers.passages import documents_at
 from ragaudit.importers.report import ImportReport
@@ -86,11 +86,11 @@ def sniff(sample: Sample) -> str | None:
     return None
 
 
-def read(path: Path, options: Options, report: ImportReport) -> Iterator[Row]:
-    """One trace a retrieval. Observations, traces, scores and items may stand in one file or in a folder's files."""
+def read_all(paths: Sequence[Path], options: Options, report: ImportReport) -> Iterator[Row]:
+    """One trace a retrieval. Observations, traces, scores and items may stand in one file, in several, or in a folder."""
     checked_stages(options.stages)
     found = _Found()
-    for file in files_in(path):
+    for file in (file for path in paths for file in files_in(path)):
         for place, value in records(file, report):
             _take(value, place, found, report)
     by_trace: dict[str, list[dict[str, Any]]] = {}
@@ -198,15 +198,13 @@ def _run(raw: Mapping[str, Any], options: Options, report: ImportReport) -> Run:
 def _about(trace_id: str, observations: list[dict[str, Any]], found: _Found) -> About:
     """What stands at the trace; in v2 user and session stand at each observation."""
     trace = found.traces.get(trace_id, {})
-    metadata = decoded_map(trace.get("metadata"))
     session = next((str(raw["session_id"]) for raw in (trace, *observations) if raw.get("session_id")), None)
-    if session is not None:
-        metadata.setdefault("session_id", session)
     asked, said = decoded(trace.get("input")), decoded(trace.get("output"))
     labels = found.labels.get(trace_id, found.labels.get(found.items.get(trace_id, ""), Labels()))
     starts = sorted(str(raw["start_time"]) for raw in observations if raw.get("start_time"))
     at = trace.get("timestamp") or next(iter(starts), None)
-    return About(trace_id, query_in(asked), answer_in(said), _iso(at), metadata, labels)
+    metadata = decoded_map(trace.get("metadata"))
+    return About(trace_id, query_in(asked), answer_in(said), _iso(at), session, metadata, labels)
 
 
 def _iso(time: Any) -> str | None:
@@ -247,7 +245,8 @@ FORMAT = Format(
     title="Langfuse",
     reads="traces (v1), observations (v2), blob or batch export as JSON, JSONL, CSV or Parquet; a folder of them",
     sniff=sniff,
-    read=read,
+    read=alone(read_all),
+    read_all=read_all,
     logs={
         "user_acl": 'langfuse.update_current_trace(metadata={"user_acl": user.principals})',
         "index_revision": 'langfuse.update_current_trace(metadata={"index_revision": INDEX_REVISION})',

@@ -1,12 +1,12 @@
 """LangSmith: runs of LangChain and of @traceable functions, with feedback and examples, as JSONL, JSON or Parquet."""
 
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ragaudit.importers.formats import Format, Options, Row, Sample, Table
+from ragaudit.importers.formats import Format, Options, Row, Sample, Table, alone
 from ragaudit.importers.inputs import files_in, records
 from ragaudit.importers.passages import documents_in
 from ragaudit.importers.report import ImportReport
@@ -57,11 +57,11 @@ def sniff(sample: Sample) -> str | None:
     return None
 
 
-def read(path: Path, options: Options, report: ImportReport) -> Iterator[Row]:
-    """One trace a retrieval. Runs, feedback and examples may stand in one file or in the files of a folder."""
+def read_all(paths: Sequence[Path], options: Options, report: ImportReport) -> Iterator[Row]:
+    """One trace a retrieval. Runs, feedback and examples may stand in one file, in several, or in a folder."""
     checked_stages(options.stages)
     found = _Found()
-    for file in files_in(path):
+    for file in (file for path in paths for file in files_in(path)):
         for place, value in records(file, report):
             _take(value, place, found, report)
     by_trace: dict[str, list[Run]] = {}
@@ -210,7 +210,8 @@ FORMAT = Format(
     title="LangSmith",
     reads="runs as JSONL, nested JSON (child_runs) or bulk-export Parquet; a folder of runs, feedback and examples",
     sniff=sniff,
-    read=read,
+    read=alone(read_all),
+    read_all=read_all,
     logs={
         "user_acl": 'chain.invoke(question, config={"metadata": {"user_acl": user.principals}})',
         "index_revision": 'chain.invoke(question, config={"metadata": {"index_revision": INDEX_REVISION}})',

@@ -235,7 +235,7 @@ def _unchanged(step: _Step, outer: _Step | None, report: ImportReport) -> list[A
     changed = any(_score(node) and fused.get(_node_id(node)) == _score(node) for node in step.nodes)
     if not changed:
         return step.nodes
-    report.note("scores of an arm are those of the fused list: changed in place by fusion, and dropped", step.place)
+    report.note("scores of an arm are those of the merged list, written over them: dropped", step.place)
     return [{key: value for key, value in node.items() if key != "score"} for node in step.nodes]
 
 

@@ -4,17 +4,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ragaudit.importers.conventions import K, query_id_in, set_by_convention
 from ragaudit.importers.draft import Draft
 from ragaudit.importers.formats import Options
 from ragaudit.importers.labels import set_gold
 from ragaudit.importers.passages import hits_of
 from ragaudit.importers.prompt import packed
 from ragaudit.importers.report import ImportReport
-from ragaudit.importers.run_values import Labels, decoded, decoded_map, filter_in, labels_in
+from ragaudit.importers.run_values import Labels, decoded, decoded_map, labels_in
 from ragaudit.importers.runs import LAST, Kind, Retrieval, Run, retrievals, root_of
 
 SESSION_KEYS = ("session_id", "thread_id", "conversation_id")
-TEXT_KEYS = ("index_revision", "embedding_model")
 _LISTS = ("fused", "after_filter", "after_threshold", "rerank_input", "after_rerank")
 
 Hits = list[dict[str, Any]]
@@ -28,6 +28,7 @@ class About:
     question: str | None = None
     answer: str | None = None
     timestamp: str | None = None
+    session_id: str | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
     labels: Labels = field(default_factory=Labels)
 
@@ -42,31 +43,41 @@ class _Whole:
     metadata: Mapping[str, Any]
     options: Options
     report: ImportReport
+    is_one: bool
+    """There is one retrieval in it."""
 
 
 def rows_of(runs: Sequence[Run], about: About, options: Options, report: ImportReport) -> Iterator[dict[str, Any]]:
     """One row for each retrieval. With several in one trace the query ids get `#1`, `#2`; each keeps its own lists."""
     root = root_of(runs)
-    whole = _Whole(runs, root, about, _metadata(runs, root, about), options, report)
     found = retrievals(runs, options.stages, report)
+    whole = _Whole(runs, root, about, _metadata(runs, root, about), options, report, len(found) == 1)
     if not found:
         why = "no run of it finished" if not any(run.is_finished for run in runs) else "no retrieval in the trace"
         report.skip(why, root.place)
         return
-    query_id = str(whole.metadata.get("query_id") or about.trace_id)
+    query_id = query_id_in(whole.metadata) or about.trace_id
     if len(found) > 1:
-        report.note("several retrievals in one query: each is a trace of its own (QUERY#1, QUERY#2)", root.place)
+        report.note("several retrievals in one trace, apart by their text: a row each, id~1, id~2", root.place)
     for number, each in enumerate(found, start=1):
         until = found[number].start if number < len(found) else None
-        row = _row(query_id if len(found) == 1 else f"{query_id}#{number}", each, until, whole)
-        if row is not None:
-            yield row
+        if (draft := _draft(query_id if len(found) == 1 else f"{query_id}~{number}", each, until, whole)) is None:
+            continue
+        if len(found) > 1:
+            asked = about.question or root.query
+            draft.observed("notes", f"retrieval {number} of {len(found)} of the trace; asked: {asked}")
+        if until is None:
+            _answered(draft, whole)
+        draft.settle(options.k)
+        yield draft.row()
 
 
-def _row(query_id: str, retrieval: Retrieval, until: str | None, whole: _Whole) -> dict[str, Any] | None:
+def _draft(query_id: str, retrieval: Retrieval, until: str | None, whole: _Whole) -> Draft | None:
+    """The trace of one retrieval; the next one begins at `until`. None = it cannot be used, and that is said."""
     about, options, report = whole.about, whole.options, whole.report
     outer = retrieval.outer
-    question = about.question or whole.root.query or outer.query
+    asked = about.question or whole.root.query
+    question = asked if asked is not None and whole.is_one else outer.query or asked
     if question is None:
         report.skip("no text of the query was logged", outer.place)
         return None
@@ -78,7 +89,7 @@ def _row(query_id: str, retrieval: Retrieval, until: str | None, whole: _Whole) 
         report.skip(why if any(run.is_finished for run in steps) else "the retrieval never ended", outer.place)
         return None
     draft = Draft(query_id, question)
-    draft.derived("query_rewrite", outer.query if outer.query != question else None)
+    draft.derived("query_rewrite", _rewrite(retrieval, question))
     draft.derived("arms", arms or None)
     draft.observed("arm_status", _statuses(retrieval.arms, question) or None)
     reranker = retrieval.lists.get("after_rerank")
@@ -88,18 +99,17 @@ def _row(query_id: str, retrieval: Retrieval, until: str | None, whole: _Whole) 
         draft.derived(stage, lists.get(stage))
     _handed_over(draft, lists)
     _same_text(retrieval, arms, lists, report)
-    _by_convention(draft, whole.metadata, retrieval, [*arms.values(), *lists.values()], report)
+    _by_convention(draft, retrieval, whole)
+    _by_documents(draft, [*arms.values(), *lists.values()], report, outer.place)
     merged = next((lists[stage] for stage in LAST if stage in lists), None)
     calls = [run for run in whole.runs if run.start >= retrieval.start and (until is None or run.start < until)]
     _packed(draft, merged if merged is not None else [hit for hits in arms.values() for hit in hits], calls, report)
-    _answered(draft, calls, whole)
     draft.observed("timestamp", about.timestamp)
     draft.derived("k_final", _k(retrieval, draft))
     models = {run.model for run in whole.runs if run.kind is Kind.EMBEDDING and run.model}
     draft.derived("embedding_model", models.pop() if len(models) == 1 else None)
     _labelled(draft, about.labels | labels_in(_named_labels(whole.metadata)), options, report, outer.place)
-    draft.settle(options.k)
-    return draft.row()
+    return draft
 
 
 def _k(retrieval: Retrieval, draft: Draft) -> int | None:
@@ -143,7 +153,7 @@ def _handed_over(draft: Draft, lists: Mapping[str, Hits]) -> None:
     final = lists.get("final")
     if final is None:
         return
-    draft.derived("final_context_ids", [hit["id"] for hit in final])
+    draft.derived("final_context_ids", list(dict.fromkeys(hit["id"] for hit in final)))
     before = {hit["id"]: hit.get("text") for hits in lists.values() if hits is not final for hit in hits}
     texts = {hit["id"]: hit["text"] for hit in final if "text" in hit and before.get(hit["id"]) != hit["text"]}
     draft.derived("context_texts", texts or None)
@@ -165,42 +175,45 @@ def _packed(draft: Draft, hits: Hits, runs: Sequence[Run], report: ImportReport)
         report.note("final context: no candidate's text stands in a prompt, so it is assumed", prompts[-1].place)
 
 
-def _answered(draft: Draft, calls: Sequence[Run], whole: _Whole) -> None:
+def _answered(draft: Draft, whole: _Whole) -> None:
     """The answer: of the step that `--stage` names, else of the whole, else of the last call of the model."""
-    named = [run.answer for run in calls if whole.options.stages.get(run.name) == "answer" and run.answer is not None]
-    last = [run.answer for run in sorted(calls, key=lambda run: run.start) if run.kind is Kind.LLM and run.answer]
+    runs = sorted(whole.runs, key=lambda run: run.start)
+    named = [run.answer for run in runs if whole.options.stages.get(run.name) == "answer" and run.answer is not None]
+    last = [run.answer for run in runs if run.kind is Kind.LLM and run.answer]
     answers = [*named[-1:], whole.about.answer, whole.root.answer, *last[-1:]]
     text = next((answer for answer in answers if answer is not None), None)
     draft.observed("answer", {"text": text} if text is not None else None)
 
 
-def _by_convention(
-    draft: Draft, metadata: Mapping[str, Any], retrieval: Retrieval, lists: list[Hits], report: ImportReport
-) -> None:
-    """The fields that no tool has, where users put them by name: metadata of the trace, of the documents, arguments."""
-    acl = metadata.get("user_acl")
-    draft.observed("user_acl", [str(each) for each in acl] if isinstance(acl, list) else None)
+def _rewrite(retrieval: Retrieval, question: str) -> str | list[str] | None:
+    """What was searched for, where it is not the question: one text, or those of the arms where they differ."""
+    asked = [run.query for run in retrieval.arms.values() if run.query is not None and run.query != question]
+    texts = list(dict.fromkeys(asked))
+    return texts[0] if len(texts) == 1 else texts or None
+
+
+def _by_convention(draft: Draft, retrieval: Retrieval, whole: _Whole) -> None:
+    """The fields that no tool has, where users put them by name; and the filter that the arms were sent."""
+    metadata = whole.metadata
+    draft.observed("session_id", whole.about.session_id)
+    set_by_convention(draft, metadata, whole.report, whole.root.place)
     session = next((metadata[key] for key in SESSION_KEYS if metadata.get(key) is not None), None)
     draft.observed("session_id", None if session is None else str(session))
-    rewrite = metadata.get("query_rewrite")
-    draft.observed("query_rewrite", rewrite if isinstance(rewrite, str | list | dict) else None)
-    k = metadata.get("k_final")
-    draft.observed("k_final", k if isinstance(k, int) and not isinstance(k, bool) and k > 0 else None)
-    slices = metadata.get("slices")
-    draft.observed("slices", slices if isinstance(slices, dict) else None)
-    sent = [run.filter for run in (*retrieval.arms.values(), *retrieval.lists.values()) if run.filter is not None]
-    same = sent[0] if sent and all(each == sent[0] for each in sent) else None
-    given = metadata.get("filters_applied")
-    draft.observed("filters_applied", given if isinstance(given, dict) else filter_in(metadata))
-    draft.derived("filters_applied", same)
-    for name in TEXT_KEYS:
+    for name, types in (("query_rewrite", (str, list, dict)), ("slices", (dict,))):
         value = metadata.get(name)
-        draft.observed(name, value if isinstance(value, str) else None)
+        draft.observed(name, value if isinstance(value, types) else None)
+    sent = [run.filter for run in (*retrieval.arms.values(), *retrieval.lists.values()) if run.filter is not None]
+    draft.derived("filters_applied", sent[0] if sent and all(each == sent[0] for each in sent) else None)
+
+
+def _by_documents(draft: Draft, lists: list[Hits], report: ImportReport, place: str) -> None:
+    """Index revision and embedding model, where every hit that names one names the same."""
+    for name in ("index_revision", "embedding_model"):
         logged = {str(hit["metadata"][name]) for hits in lists for hit in hits if name in hit.get("metadata", {})}
         if len(logged) == 1:
             draft.derived(name, logged.pop())
         elif logged:
-            report.note(f"{name}: the hits of one query name several", retrieval.outer.place)
+            report.note(f"{name}: the hits of one query name several", place)
 
 
 def _same_text(retrieval: Retrieval, arms: Mapping[str, Hits], lists: Mapping[str, Hits], report: ImportReport) -> None:
@@ -217,12 +230,12 @@ def _same_text(retrieval: Retrieval, arms: Mapping[str, Hits], lists: Mapping[st
 
 
 def _metadata(runs: Sequence[Run], root: Run, about: About) -> dict[str, Any]:
-    """Of the trace, else of its root, else of its retrievers; values that are JSON texts are read."""
-    steps = [run.metadata for run in runs if run.kind in (Kind.RETRIEVER, Kind.RERANKER)]
+    """Of the trace, else of its root, else of its retrievers, but for their own limits; JSON texts are read."""
     merged: dict[str, Any] = {}
-    for each in (*reversed(steps), root.metadata, about.metadata):
-        merged |= decoded_map(each)
-    return merged
+    for run in reversed(runs):
+        if run.kind in (Kind.RETRIEVER, Kind.RERANKER) and run is not root:
+            merged |= {key: value for key, value in decoded_map(run.metadata).items() if key not in K}
+    return merged | decoded_map(root.metadata) | decoded_map(about.metadata)
 
 
 def _named_labels(metadata: Mapping[str, Any]) -> dict[str, Any]:

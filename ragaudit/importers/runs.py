@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Any
 
 from ragaudit.errors import ConfigError
+from ragaudit.evidence.spans import folded
 from ragaudit.importers.report import ImportReport
 
 STAGES = (
@@ -27,12 +28,9 @@ STAGES = (
 )
 LAST = ("final", "after_rerank", "after_threshold", "after_filter", "fused")
 """The merged lists, the latest first."""
-_BY_NAME = (
-    ("after_rerank", re.compile(r"re-?rank|compress|cross.?encoder", re.IGNORECASE)),
-    ("fused", re.compile(r"rrf|fus(e|ion)|ensemble|hybrid|merge|join", re.IGNORECASE)),
-    ("after_threshold", re.compile(r"threshold|cut.?off|autocut", re.IGNORECASE)),
-    ("after_filter", re.compile(r"filter", re.IGNORECASE)),
-)
+_ALSO = {"fusion": "fused", "rerank": "after_rerank", "reranked": "after_rerank", "context": "final"}
+_RERANKS = re.compile(r"re-?_?rank|(^|[^a-z])rank|compress|cross.?encod", re.IGNORECASE)
+_MERGES = re.compile(r"(^|[^a-z])rrf|fus(e|ion)|merge|ensemble|joiner|reciprocal", re.IGNORECASE)
 _ARM_TAG = re.compile(r"^retriever_\d+$")
 
 
@@ -102,7 +100,7 @@ def checked_stages(stages: Mapping[str, str]) -> Mapping[str, str]:
         ConfigError: One names a list that there is none of.
     """
     for name, stage in stages.items():
-        if stage not in STAGES and not (stage.startswith("arm:") and stage != "arm:"):
+        if _known(stage) is None:
             raise ConfigError(f"--stage {name}={stage}: no such list. Use arm:NAME, or one of: {', '.join(STAGES)}.")
     return stages
 
@@ -124,20 +122,16 @@ def root_of(runs: Sequence[Run]) -> Run:
 def retrievals(runs: Sequence[Run], stages: Mapping[str, str], report: ImportReport) -> list[Retrieval]:
     """The retrievals of one trace in the order of time.
 
-    A new one begins with an arm that comes after a merged or reranked list, or after a call of the model: an agent that
-    searches again. Their lists are never put together.
+    A new one begins when a search with another text follows a list that was merged or reranked: an agent that searches
+    again. Their lists are never put together.
     """
     tree = _Tree(runs, stages, report)
-    calls = sorted(run.start for run in runs if run.kind is Kind.LLM)
     found: list[Retrieval] = []
-    before = ""
     for top in tree.tops:
-        part = tree.part(top)
-        called = any(before <= call < top.start for call in calls)
-        if not found or (part.arms and (called or found[-1].lists)):
+        part = tree.part(top, len(found[-1].arms) if found else 0)
+        if not found or (found[-1].lists and not _is_same_search(found[-1], part)):
             found.append(Retrieval(start=top.start))
         _add(found[-1], part, report)
-        before = top.start
     return [each for each in found if each.arms or each.lists]
 
 
@@ -159,24 +153,25 @@ class _Tree:
             else:
                 self._inner.setdefault(above, []).append(run)
 
-    def part(self, top: Run) -> Retrieval:
-        """What one run and those inside it contribute."""
+    def part(self, top: Run, beside: int) -> Retrieval:
+        """What one run and those inside it contribute; `beside` = arms of the retrieval so far."""
         part = Retrieval()
         waiting = [(top, False)]
         while waiting:
             run, is_arm = waiting.pop(0)
             inner = self._inner.get(run.id, [])
-            said = self._stages.get(run.name)
-            stage = said or ("arm" if is_arm else self._stage(run, inner))
+            stage = self._told(run) or ("arm" if is_arm else self._stage(run, inner, beside))
             if stage in ("ignore", "answer"):
                 waiting[:0] = [(each, is_arm) for each in inner]
             elif stage == "arm" or stage.startswith("arm:"):
-                part.arms[_free(stage[4:] or run.name, run, part.arms)] = run
+                _add_arm(part, stage[4:] or run.name, run, self._report)
                 if inner:
                     self._report.note("lists inside an arm: left out", run.place)
             else:
                 if stage in part.lists:
-                    self._report.note(f"{stage}: several lists, the outermost one stands", run.place)
+                    self._report.note(
+                        f"several lists for {stage}, one inside the other: the outer one is taken", run.place
+                    )
                 else:
                     part.lists[stage] = run
                 waiting[:0] = [(each, stage == "fused" or len(inner) > 1) for each in inner]
@@ -187,28 +182,29 @@ class _Tree:
             return True
         if run.kind in (Kind.LLM, Kind.EMBEDDING, Kind.PROMPT) or run.documents is None:
             return False
-        if has_retriever and _named(run) not in ("fused", "after_rerank"):
+        if has_retriever and not _RERANKS.search(run.name) and not _MERGES.search(run.name):
             return False
         self._report.note(
             f"taken for a step of the retrieval, because its output is a list of hits: {run.name}", run.place
         )
         return True
 
-    def _stage(self, run: Run, inner: list[Run]) -> str:
-        named = _named(run)
-        if run.kind is Kind.RERANKER or (inner and named == "after_rerank"):
+    def _told(self, run: Run) -> str | None:
+        """What the user said of it: on the command line, or in the metadata of the run (`stage`, `arm`)."""
+        arm, stage = run.metadata.get("arm"), run.metadata.get("stage")
+        said = self._stages.get(run.name) or (isinstance(stage, str) and stage) or (f"arm:{arm}" if arm else None)
+        return _known(said) if said else None
+
+    def _stage(self, run: Run, inner: list[Run], beside: int) -> str:
+        reranks = run.kind is Kind.RERANKER or (_RERANKS.search(run.name) is not None and (inner or beside))
+        if reranks:
             return "after_rerank"
-        if inner:
-            return "fused"
-        is_alone = len(self.tops) == 1
-        if named is None or is_alone or run is self.tops[0]:
-            return "arm"
-        self._report.note(f"taken for {named} by its name: {run.name}", run.place)
-        return named
+        return "fused" if inner or (beside > 1 and _MERGES.search(run.name)) else "arm"
 
 
-def _named(run: Run) -> str | None:
-    return next((stage for stage, pattern in _BY_NAME if pattern.search(run.name)), None)
+def _known(stage: str) -> str | None:
+    """The list that a word names; None = there is none such."""
+    return _ALSO.get(stage, stage if stage in STAGES or (stage.startswith("arm:") and stage != "arm:") else None)
 
 
 def _above(run: Run, by_id: Mapping[str, Run]) -> Iterator[str]:
@@ -221,20 +217,26 @@ def _above(run: Run, by_id: Mapping[str, Run]) -> Iterator[str]:
         parent = by_id[parent].parent
 
 
+def _is_same_search(one: Retrieval, other: Retrieval) -> bool:
+    """The other one makes no search, or one with a text that was searched for; without texts nobody can say."""
+    before, after = ({folded(run.query) for run in each.arms.values() if run.query} for each in (one, other))
+    return not before or not after or bool(before & after)
+
+
 def _add(found: Retrieval, part: Retrieval, report: ImportReport) -> None:
     for name, run in part.arms.items():
-        found.arms[_free(name, run, found.arms)] = run
+        _add_arm(found, name, run, report)
     for stage, run in part.lists.items():
         if stage in found.lists:
-            report.note(f"{stage}: several lists one after the other, the last one stands", run.place)
+            report.note(f"several lists for {stage}: the last one is taken", run.place)
         found.lists[stage] = run
 
 
-def _free(name: str, run: Run, taken: Mapping[str, Run]) -> str:
-    """A name for an arm that no other has: with its LangChain tag (`retriever_2`), else numbered."""
-    if name not in taken:
-        return name
-    tag = next((tag for tag in run.tags if _ARM_TAG.match(tag)), None)
-    if tag is not None and f"{name} {tag}" not in taken:
-        return f"{name} {tag}"
-    return next(free for n in range(2, len(taken) + 3) if (free := f"{name} #{n}") not in taken)
+def _add_arm(found: Retrieval, name: str, run: Run, report: ImportReport) -> None:
+    """Add an arm under a name that no other has: with its LangChain tag (`retriever_2`), else numbered."""
+    if name in found.arms:
+        tag = next((f"{name} {tag}" for tag in run.tags if _ARM_TAG.match(tag)), name)
+        free = (name if n == 1 else f"{name} #{n}" for n in range(1, len(found.arms) + 3))
+        name = tag if tag not in found.arms else next(each for each in free if each not in found.arms)
+        report.note("an arm was asked several times in one query: each is an arm, NAME #2", f"{run.place}, {name}")
+    found.arms[name] = run
