@@ -87,7 +87,7 @@ def sniff(sample: Sample) -> str | None:
 
 
 def read_all(paths: Sequence[Path], options: Options, report: ImportReport) -> Iterator[Row]:
-    """One trace a retrieval. Observations, traces, scores and items may stand in one file, in several, or in a folder."""
+    """One trace a retrieval. Observations, traces, scores and items may be several inputs, or a folder."""
     checked_stages(options.stages)
     found = _Found()
     for file in (file for path in paths for file in files_in(path)):
