@@ -8,7 +8,7 @@ from ragaudit.errors import InputError
 from ragaudit.importers.cells import id_text
 from ragaudit.importers.draft import Draft
 from ragaudit.importers.formats import Format, Options, Row, Sample, Table, alone
-from ragaudit.importers.inputs import first_records, records
+from ragaudit.importers.inputs import first_records, objects
 from ragaudit.importers.prompt import packed
 from ragaudit.importers.report import ImportReport
 
@@ -20,13 +20,16 @@ NODES = {
     "passage_compressor": "",
 }
 """Node -> the list that it leaves in `retrieved_ids`; empty = ids may then stand for other texts, so it is left out."""
+RESULTS = "*/*/best_*.parquet"
+"""Where a trial keeps the best result of each node: line / node / file."""
 RESULT = ("retrieved_ids", *(f"retrieved_ids_{arm}" for arm in ARMS))
 
 
 def sniff(sample: Sample) -> str | None:
     """By the column names of the three kinds of table, or a folder with results in it."""
     if sample.path.is_dir():
-        return "a folder with results of nodes" if any(_results_in(sample.path)) else None
+        best = next(sample.path.glob(RESULTS), None)
+        return "a folder with results of nodes" if best else None
     first = next((value for value in sample.values if isinstance(value, dict)), {})
     if {"qid", "query", "retrieval_gt"} <= set(first):
         return "rows with qid and retrieval_gt"
@@ -42,14 +45,14 @@ def read_all(paths: Sequence[Path], options: Options, report: ImportReport) -> I
     drafts: dict[str, Draft] = {}
     labelled: dict[str, str] = {}
     for path in sorted(_files(paths), key=_is_qa):
-        first: dict[str, Any] = next(iter(first_records(path, 1)), {})
+        first = _first(path)
         if {"doc_id", "contents"} <= set(first):
             yield from _chunks(path, report)
         elif "qid" not in first or "query" not in first:
             raise InputError(f"{path.name}: is no qa, corpus or node result (it has neither qid nor doc_id). Check it.")
         else:
             node, last = _node(first)
-            for place, row in records(path, report):
+            for place, row in objects(path, report):
                 query = id_text(row.get("qid"))
                 if query is None or not isinstance(row.get("query"), str):
                     report.skip("the row has no qid and query", place)
@@ -82,18 +85,21 @@ def _files(paths: Sequence[Path]) -> Iterator[Path]:
 
 def _results_in(folder: Path) -> Iterator[Path]:
     """The best result of each node of a trial, and the tables of its project."""
-    for pattern in ("*/*/best_*.parquet", "data/*.parquet", "*.parquet"):
+    for pattern in (RESULTS, "data/*.parquet", "*.parquet"):
         yield from folder.glob(pattern)
 
 
 def _is_qa(path: Path) -> int:
     """Results before labels, so that a query without a result is known as such."""
-    first: dict[str, Any] = next(iter(first_records(path, 1)), {})
-    return 0 if any(name in first for name in RESULT) else 1
+    return 0 if any(name in _first(path) for name in RESULT) else 1
+
+
+def _first(path: Path) -> dict[str, Any]:
+    return next((row for row in first_records(path, 1) if isinstance(row, dict)), {})
 
 
 def _chunks(path: Path, report: ImportReport) -> Iterator[Row]:
-    for place, row in records(path, report):
+    for place, row in objects(path, report):
         key = id_text(row.get("doc_id"))
         if key is None or not isinstance(row.get("contents"), str):
             report.skip("the document has no doc_id and contents", place)

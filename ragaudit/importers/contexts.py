@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ragaudit.importers.cells import id_text
 from ragaudit.importers.draft import Draft
 from ragaudit.importers.matching import Texts
 from ragaudit.importers.passages import hits_of
@@ -57,5 +58,6 @@ def set_context(
 
 def are_counters(pairs: Iterable[tuple[Any, Any]]) -> bool:
     """Whether "ids" only number the passages of each query: the same one names different texts."""
-    texts: dict[Any, Any] = {}
-    return any(texts.setdefault(key, text) != text for key, text in pairs if key is not None)
+    texts: dict[str, Any] = {}
+    named = ((key, text) for each, text in pairs if (key := id_text(each)) is not None)
+    return any(texts.setdefault(key, text) != text for key, text in named)

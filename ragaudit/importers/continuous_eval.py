@@ -7,7 +7,7 @@ from ragaudit.importers.cells import id_text, joined_texts
 from ragaudit.importers.contexts import set_context
 from ragaudit.importers.draft import Draft, line_id
 from ragaudit.importers.formats import Format, Options, Row, Sample, Table
-from ragaudit.importers.inputs import records
+from ragaudit.importers.inputs import objects
 from ragaudit.importers.labels import set_gold
 from ragaudit.importers.report import ImportReport
 
@@ -28,8 +28,8 @@ def _is_answers(names: set[str]) -> bool:
 
 def read(path: Path, options: Options, report: ImportReport) -> Iterator[Row]:
     """One trace a record. Gold is text: its ids are looked up in the inventory of `--chunks`."""
-    for number, (place, record) in enumerate(records(path, report), start=1):
-        question = record.get("question") if isinstance(record, dict) else None
+    for number, (place, record) in enumerate(objects(path, report), start=1):
+        question = record.get("question")
         if not isinstance(question, str) or not question.strip():
             report.skip("no question as text", place)
             continue

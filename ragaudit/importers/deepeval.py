@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ragaudit.importers.cells import joined_texts, plain
+from ragaudit.importers.cells import joined_texts, listed, plain
 from ragaudit.importers.contexts import documents_of, set_context
 from ragaudit.importers.conventions import gold_ids_in, query_id_in, retrieved_ids_in, set_by_convention
 from ragaudit.importers.draft import Draft, line_id
 from ragaudit.importers.formats import Format, Options, Row, Sample, Table
-from ragaudit.importers.inputs import records
+from ragaudit.importers.inputs import objects
 from ragaudit.importers.labels import set_gold
 from ragaudit.importers.passages import hits_of
 from ragaudit.importers.report import ImportReport
@@ -40,14 +40,11 @@ def read(path: Path, options: Options, report: ImportReport) -> Iterator[Row]:
 
 
 def _cases(path: Path, report: ImportReport) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    for place, value in records(path, report):
-        if not isinstance(value, dict):
-            report.skip("the record is no object", place)
-        elif isinstance(value.get("testCases"), list):
-            for n, case in enumerate(value["testCases"]):
-                if isinstance(case, dict):
-                    yield f"{place}: testCases[{n}]", case
-            for n, _ in enumerate(value.get("conversationalTestCases") or ()):
+    for place, value in objects(path, report):
+        if isinstance(value.get("testCases"), list):
+            cases = enumerate(value["testCases"])
+            yield from ((f"{place}: testCases[{n}]", case) for n, case in cases if isinstance(case, dict))
+            for n, _ in enumerate(listed(value.get("conversationalTestCases")) or ()):
                 report.skip("a conversation is not read", f"{place}: conversationalTestCases[{n}]")
         else:
             yield place, value
@@ -85,7 +82,7 @@ def _from_spans(draft: Draft, trace: Any, place: str, options: Options, report: 
     spans = trace.get("retrieverSpans") if isinstance(trace, dict) else None
     arms: dict[str, list[dict[str, Any]]] = {}
     seen: Counter[str] = Counter()
-    for span in spans or ():
+    for span in listed(spans) or ():
         if not isinstance(span, dict):
             continue
         output, texts = span.get("output"), span.get("retrievalContext")

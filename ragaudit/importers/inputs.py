@@ -35,7 +35,7 @@ def records(path: Path, report: ImportReport) -> Iterator[Placed]:
         for number, row in parquet_rows(path, path.name):
             yield f"{path.name}:{number}", row
     elif (ending := _ending(path)) in (".csv", ".tsv"):
-        yield from _csv(path, ending)
+        yield from _csv(path, ending, report)
     else:
         yield from _json(path, report)
 
@@ -45,6 +45,15 @@ def files_in(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
     return sorted(each for each in path.iterdir() if each.is_file() and _DATA.search(each.name))
+
+
+def objects(path: Path, report: ImportReport) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The records that are objects; any other is skipped and counted."""
+    for place, value in records(path, report):
+        if isinstance(value, dict):
+            yield place, value
+        else:
+            report.skip("the record is no object", place)
 
 
 def document(path: Path) -> Any:
@@ -145,10 +154,10 @@ def _ending(path: Path) -> str:
     return Path(path.stem if path.suffix.lower() == ".gz" else path.name).suffix.lower()
 
 
-def _csv(path: Path, ending: str) -> Iterator[Placed]:
+def _csv(path: Path, ending: str, report: ImportReport) -> Iterator[Placed]:
     """Rows under a header. Columns are apart by commas, or by semicolons where the header has no comma; TSV by tabs."""
     csv.field_size_limit(1 << 27)
-    lines = (line.decode("utf-8", errors="replace") for _, line in read_lines(path, path.name, Problems(), blank=True))
+    lines = _text(path, report)
     first = next(lines, "")
     comma = ";" if ";" in first and "," not in first else ","
     reader = csv.DictReader(chain([first], lines), delimiter="\t" if ending == ".tsv" else comma)
@@ -157,3 +166,12 @@ def _csv(path: Path, ending: str) -> Iterator[Placed]:
             yield f"{path.name}:{reader.line_num}", {key: value for key, value in row.items() if key is not None}
     except csv.Error as error:
         raise InputError(f"{path.name}:{reader.line_num}: is no CSV ({error}). Export it again.") from None
+
+
+def _text(path: Path, report: ImportReport) -> Iterator[str]:
+    for number, line in read_lines(path, path.name, Problems(), blank=True):
+        try:
+            yield line.decode("utf-8")
+        except UnicodeDecodeError:
+            report.note("bytes that are not UTF-8 were read as U+FFFD: save the file as UTF-8", f"{path.name}:{number}")
+            yield line.decode("utf-8", errors="replace")

@@ -9,7 +9,7 @@ from ragaudit.errors import ConfigError, InputError
 from ragaudit.importers.cells import id_text
 from ragaudit.importers.draft import Draft
 from ragaudit.importers.formats import Options, Read, ReadAll, Row, Table, alone
-from ragaudit.importers.inputs import records
+from ragaudit.importers.inputs import objects
 from ragaudit.importers.ir_files import Kind, Part, nested, parts_of, texts_by_id
 from ragaudit.importers.ir_runs import Run, ordered, rows_of, runs_of
 from ragaudit.importers.report import ImportReport
@@ -142,8 +142,8 @@ def _merge(
 
 
 def _texts(part: Part, report: ImportReport) -> Iterator[tuple[str, str]]:
-    for place, record in records(part.path, report):
-        key = id_text(record.get("_id", record.get("id"))) if isinstance(record, dict) else None
+    for place, record in objects(part.path, report):
+        key = id_text(record.get("_id", record.get("id")))
         if key is None or not isinstance(record.get("text"), str):
             report.skip("the query has no _id and text", place)
             continue
@@ -152,11 +152,10 @@ def _texts(part: Part, report: ImportReport) -> Iterator[tuple[str, str]]:
 
 def _chunks(part: Part, report: ImportReport) -> Iterator[Row]:
     if part.columns:
-        for key, text in texts_by_id(part):
-            yield Table.CHUNKS, {"chunk_id": key, "text": text}
+        yield from ((Table.CHUNKS, {"chunk_id": pid, "text": text}) for pid, text in texts_by_id(part))
         return
-    for place, record in records(part.path, report):
-        key = id_text(record.get("_id", record.get("id"))) if isinstance(record, dict) else None
+    for place, record in objects(part.path, report):
+        key = id_text(record.get("_id", record.get("id")))
         if key is None or not isinstance(record.get("text"), str):
             report.skip("the document has no _id and text", place)
             continue

@@ -116,6 +116,8 @@ def _json(path: Path, name: str, start: str) -> Part | None:
     if not nested or not all(isinstance(each, dict) and all(map(_is_number, each.values())) for each in nested):
         return None
     score = next((value for each in nested for value in each.values()), None)
+    if score is None:
+        return None
     return Part(path, Kind.GRADES if _by_name(name, score) else Kind.SCORES)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ragaudit.importers.cells import id_text
-from ragaudit.importers.inputs import records
+from ragaudit.importers.inputs import objects
 from ragaudit.importers.ir_files import Kind, Part, nested
 from ragaudit.importers.report import ImportReport
 from ragaudit.readers.lines import read_lines
@@ -68,7 +68,7 @@ def runs_of(part: Part, report: ImportReport) -> list[Run]:
 
 def rows_of(path: Path, report: ImportReport) -> Iterator[tuple[str, str, float]]:
     """(query, id, number) of the Parquet table that ranx writes."""
-    for place, row in records(path, report):
+    for place, row in objects(path, report):
         query, key = id_text(row.get("q_id")), id_text(row.get("doc_id"))
         score = _number(row.get("score"))
         if query is None or key is None or score is None:

@@ -8,7 +8,7 @@ from typing import Any
 from ragaudit.errors import InputError
 from ragaudit.importers.draft import Draft, line_id
 from ragaudit.importers.formats import Format, Options, Row, Sample, Table, alone
-from ragaudit.importers.inputs import files_in, records
+from ragaudit.importers.inputs import files_in, objects
 from ragaudit.importers.llamaindex_events import SOURCE_NODES, Events, Query, runs_of
 from ragaudit.importers.llamaindex_sets import DataSets, what_set
 from ragaudit.importers.passages import hits_of
@@ -50,11 +50,9 @@ def read_all(paths: Sequence[Path], options: Options, report: ImportReport) -> I
         if path.is_dir() and {file.name for file in files_in(path)} >= _STORAGE:
             raise InputError(f"{path}: is a persisted index, no traces. Read it with: ragaudit inventory")
     events, sets = Events(report), DataSets(options, report)
-    placed = (each for path in paths for file in files_in(path) for each in records(file, report))
+    placed = (each for path in paths for file in files_in(path) for each in objects(file, report))
     for number, (place, value) in enumerate(placed, start=1):
-        if not isinstance(value, Mapping):
-            report.skip("the record is no object", place)
-        elif _is_event(value):
+        if _is_event(value):
             for query in events.take(value, place):
                 yield from _traces(query, options, report)
         elif _RESPONSE.issubset(value):

@@ -9,7 +9,7 @@ from ragaudit.importers.cells import id_text
 from ragaudit.importers.contexts import set_context
 from ragaudit.importers.draft import Draft, line_id
 from ragaudit.importers.formats import Format, Options, Row, Sample, Table
-from ragaudit.importers.inputs import Placed, records
+from ragaudit.importers.inputs import Placed, objects
 from ragaudit.importers.report import ImportReport
 
 
@@ -21,8 +21,7 @@ def sniff(sample: Sample) -> str | None:
 
 def read(path: Path, options: Options, report: ImportReport) -> Iterator[Row]:
     """One trace for each run of a query; its rows stand together, as the connector writes them."""
-    rows = (placed for placed in records(path, report) if isinstance(placed[1], dict))
-    for number, (_, group) in enumerate(groupby(rows, key=_run), start=1):
+    for number, (_, group) in enumerate(groupby(objects(path, report), key=_run), start=1):
         placed = list(group)
         place, first = placed[0]
         question = first.get("query")

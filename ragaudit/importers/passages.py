@@ -16,6 +16,8 @@ META_SCORE_KEYS = ("relevance_score", "score", "_distance")
 LIST_KEYS = ("documents", "results", "matches", "chunks", "hits", "nodes", "source_nodes", "contexts", "output", "data")
 META_KEYS = ("metadata", "meta", "payload", "extra_info")
 SOURCE_KEYS = ("source_id", "ref_doc_id", "doc_uri")
+HASHED = "ids of hits: none was logged, the hash of the text stands for it"
+"""The note for a hit that is known by its text alone."""
 
 
 def documents_in(value: Any) -> list[Any] | None:
@@ -62,6 +64,8 @@ def _hit(document: Any, rank: int, report: ImportReport, place: str, texts: Text
         document, score = document
     if isinstance(document, str):
         document = {"text": document}
+    elif not isinstance(document, Mapping):
+        document = {"id": document}  # a bare number; what can be no id is left out below
     inner = document.get("node") or document.get("document") or document.get("kwargs")
     if isinstance(inner, Mapping):  # NodeWithScore, a scored wrapper, a serialised constructor
         score = document.get("score", score)
@@ -100,7 +104,7 @@ def _id(
     if text is not None and texts is not None and (match := texts.find(text)) is not None:
         return match.ids[0], f"ids of hits: looked up by text in the inventory ({match.method})"
     if text is not None:
-        return text_id(text), "ids of hits: none was logged, the hash of the text stands for it"
+        return text_id(text), HASHED
     return None, "hits without id and text: left out"
 
 

@@ -10,7 +10,7 @@ from ragaudit.importers.contexts import documents_of, set_context
 from ragaudit.importers.conventions import gold_ids_in, query_id_in, retrieved_ids_in, set_by_convention
 from ragaudit.importers.draft import Draft
 from ragaudit.importers.formats import Format, Options, Row, Sample, Table
-from ragaudit.importers.inputs import records
+from ragaudit.importers.inputs import objects
 from ragaudit.importers.labels import set_gold
 from ragaudit.importers.passages import documents_in
 from ragaudit.importers.report import ImportReport
@@ -54,10 +54,7 @@ def read(path: Path, options: Options, report: ImportReport) -> Iterator[Row]:
 
 
 def _results(path: Path, report: ImportReport) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    for place, value in records(path, report):
-        if not isinstance(value, dict):
-            report.skip("the record is no object", place)
-            continue
+    for place, value in objects(path, report):
         inner = value.get("results")
         if isinstance(inner, dict):
             inner = inner.get("results")

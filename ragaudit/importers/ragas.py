@@ -8,7 +8,7 @@ from ragaudit.importers.cells import id_text, listed
 from ragaudit.importers.contexts import documents_of, set_context
 from ragaudit.importers.draft import Draft, line_id
 from ragaudit.importers.formats import Format, Options, Row, Sample, Table
-from ragaudit.importers.inputs import records
+from ragaudit.importers.inputs import objects
 from ragaudit.importers.labels import set_gold
 from ragaudit.importers.report import ImportReport
 
@@ -21,15 +21,13 @@ def sniff(sample: Sample) -> str | None:
     first = next((value for value in sample.values if isinstance(value, dict)), {})
     if "user_input" in first:
         return "records with user_input"
-    return "records with question and contexts" if {"question", "contexts"} <= set(first) else None
+    is_old = {"question", "contexts"} <= set(first) and {"answer", "ground_truth", "ground_truths"} & set(first)
+    return "records with question, contexts and answer" if is_old else None
 
 
 def read(path: Path, options: Options, report: ImportReport) -> Iterator[Row]:
     """One trace a sample. The contexts are what the generator got, in the order of the list."""
-    for number, (place, value) in enumerate(records(path, report), start=1):
-        if not isinstance(value, dict):
-            report.skip("the record is no object", place)
-            continue
+    for number, (place, value) in enumerate(objects(path, report), start=1):
         named = ((str(key), item) for key, item in value.items() if item is not None)
         record: dict[str, Any] = {_OLD.get(key, key): item for key, item in named}
         question = record.get("user_input")

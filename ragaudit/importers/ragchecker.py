@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from ragaudit.errors import InputError
-from ragaudit.importers.cells import id_text
+from ragaudit.importers.cells import id_text, listed
 from ragaudit.importers.contexts import are_counters, set_context
 from ragaudit.importers.draft import Draft, line_id
 from ragaudit.importers.formats import Format, Options, Row, Sample, Table
@@ -35,7 +35,7 @@ def read(path: Path, options: Options, report: ImportReport) -> Iterator[Row]:
         (passage.get("doc_id"), passage.get("text"))
         for result in results
         if isinstance(result, dict)
-        for passage in result.get("retrieved_context") or ()
+        for passage in listed(result.get("retrieved_context")) or ()
         if isinstance(passage, dict)
     )
     for number, result in enumerate(results, start=1):

@@ -68,7 +68,10 @@ def guess(path: Path) -> Guess:
         raise ConfigError(f"{path}: is in our own format already and needs no import. Run: ragaudit audit {how}.")
     claims = [(each, why) for each in formats() if (why := each.sniff(sample)) is not None]
     if not claims:
-        raise InputError(f"{path}: no known format fits{_seen(sample)}. Name the columns: ragaudit import table --map.")
+        raise InputError(
+            f"{path}: no known format fits{_seen(sample)}."
+            f" Name its columns: ragaudit import table {path} --map query_text=COLUMN."
+        )
     (chosen, why), *others = claims
     return Guess(chosen, why, tuple(each.name for each, _ in others))
 
@@ -106,5 +109,5 @@ def _seen(sample: Sample) -> str:
         return f" (a folder with {', '.join(sorted(sample.names)[:8]) or 'nothing in it'})"
     first = sample.values[0] if sample.values else None
     if isinstance(first, dict):
-        return f" (records with {', '.join(str(key)[:40] for key in list(first)[:8])})"
+        return f" (records with {', '.join(str(key)[:40] for key in list(first)[:8] if key)})"
     return " (no records could be read)" if not sample.values else ""

@@ -9,7 +9,7 @@ from ragaudit.importers.cells import id_text, ids_in, joined_texts, listing, pla
 from ragaudit.importers.contexts import documents_of, set_context
 from ragaudit.importers.draft import Draft, line_id
 from ragaudit.importers.formats import Format, Options, Row, Sample, Table
-from ragaudit.importers.inputs import records
+from ragaudit.importers.inputs import objects
 from ragaudit.importers.labels import set_gold
 from ragaudit.importers.passages import documents_in, hits_of
 from ragaudit.importers.report import ImportReport
@@ -50,10 +50,7 @@ def read(path: Path, options: Options, report: ImportReport) -> Iterator[Row]:
     columns = _columns(options.columns)
     wanted = set(options.columns.values()) | {columns["query_text"]}
     seen: dict[str, None] = {}
-    for number, (place, value) in enumerate(records(path, report), start=1):
-        if not isinstance(value, Mapping):
-            report.skip("the record is no object", place)
-            continue
+    for number, (place, value) in enumerate(objects(path, report), start=1):
         if len(seen) < COLUMNS_SHOWN:
             seen |= dict.fromkeys(map(str, value))
         wanted -= {column for column in wanted if _has(value, column)}

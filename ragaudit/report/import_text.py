@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from ragaudit.importers.formats import Format
+from ragaudit.importers.passages import HASHED
 from ragaudit.importers.report import ImportReport, Reason
 from ragaudit.model.result import Finding, Level
 from ragaudit.report.clean import for_terminal
@@ -11,6 +12,8 @@ from ragaudit.report.findings_text import finding_lines
 from ragaudit.report.layout import WIDTH, heading, wrap
 
 WAYS = ("observed", "derived", "assumed", "absent")
+UNKNOWN_GOLD = ("gold_id_space", "unknown_gold")
+"""Findings about gold ids that no list knows."""
 ELSEWHERE = ("missing_pipeline", "missing_acl_rule")
 """Findings about ragaudit.toml, which no import can cure."""
 
@@ -59,7 +62,11 @@ def _undecided(report: ImportReport, chosen: Format, findings: Sequence[Finding]
     for finding in weighty:
         field = finding.check.removeprefix("missing_")
         told.add(field)
-        fix = chosen.logs.get(field, finding.fix) if field != finding.check else finding.fix
+        fix = finding.fix
+        if field != finding.check:
+            fix = chosen.logs.get(field, fix)
+        elif field in UNKNOWN_GOLD and HASHED in report.notes:
+            fix = "Pass --chunks chunks.jsonl: hits were logged as texts only, and their ids are looked up there."
         lines += finding_lines(finding.model_copy(update={"fix": fix}), width)
     if lines:
         lines = ["", "  what an audit of this cannot decide, and how to log it:", *lines]
