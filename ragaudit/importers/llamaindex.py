@@ -18,6 +18,8 @@ from ragaudit.importers.run_values import query_in
 from ragaudit.importers.runs import checked_stages
 
 _STORAGE = frozenset({"docstore.json", "index_store.json"})
+_STORED = frozenset({"docstore/data", "index_store/data"})
+_INVENTORY = "is a persisted index, no traces. Read it with: ragaudit inventory"
 _RESPONSE = frozenset({"response", "source_nodes"})
 
 
@@ -30,6 +32,8 @@ def sniff(sample: Sample) -> str | None:
             continue
         if _is_event(value):
             return f"events such as {str(value['class_name'])[:40]}"
+        if not _STORED.isdisjoint(value):
+            return "a file of a persisted index"
         if _RESPONSE.issubset(value):
             return "responses with source_nodes"
         if (what := what_set(value)) is not None:
@@ -48,7 +52,7 @@ def read_all(paths: Sequence[Path], options: Options, report: ImportReport) -> I
     checked_stages(options.stages)
     for path in paths:
         if path.is_dir() and {file.name for file in files_in(path)} >= _STORAGE:
-            raise InputError(f"{path}: is a persisted index, no traces. Read it with: ragaudit inventory")
+            raise InputError(f"{path}: {_INVENTORY}")
     events, sets = Events(report), DataSets(options, report)
     placed = (each for path in paths for file in files_in(path) for each in objects(file, report))
     for number, (place, value) in enumerate(placed, start=1):
@@ -57,6 +61,8 @@ def read_all(paths: Sequence[Path], options: Options, report: ImportReport) -> I
                 yield from _traces(query, options, report)
         elif _RESPONSE.issubset(value):
             yield from _response(value, number, place, options, report)
+        elif not _STORED.isdisjoint(value):
+            raise InputError(f"{place}: {_INVENTORY}")
         elif (rows := sets.take(value, number, place)) is not None:
             yield from rows
         else:

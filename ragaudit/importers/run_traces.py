@@ -167,7 +167,8 @@ def _packed(draft: Draft, hits: Hits, runs: Sequence[Run], report: ImportReport)
     found = [(ids, run.place) for run in prompts if (ids := packed(texts, run.prompt or ""))]
     if found:
         ids, place = found[-1]
-        draft.derived("prompt_ids" if draft.get("final_context_ids") is not None else "final_context_ids", ids)
+        draft.derived("prompt_ids", ids)
+        draft.derived("final_context_ids", ids)
         report.note("final context: found by text in the prompt", place)
         if len(found) > 1:
             report.note("several prompts hold chunks: the last one counts", place)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ragaudit.importers.passages import ID_KEYS, META_KEYS, TEXT_KEYS
+from ragaudit.importers.predicates import clauses_of
 
 QUERY_KEYS = ("query", "question", "input", "user_input", "user_query", "query_str", "search_query", "text", "prompt")
 ANSWER_KEYS = ("answer", "output", "response", "result", "text", "content", "completion", "generations", "choices")
@@ -100,9 +101,9 @@ def limit_in(*places: Any) -> int | None:
 
 
 def filter_in(*places: Any) -> dict[str, Any] | None:
-    """The filter that was sent, where the inputs say it. `{}` = sent, and empty."""
+    """The filter that was sent, as clauses of ours, where the inputs say it. `{}` = sent, and empty."""
     found = decoded(_first(places, FILTER_KEYS))
-    return {str(key): value for key, value in found.items()} if isinstance(found, Mapping) else None
+    return {} if found == {} else clauses_of(found)
 
 
 def labels_in(value: Any) -> Labels:

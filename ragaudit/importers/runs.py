@@ -140,14 +140,14 @@ class _Tree:
 
     def __init__(self, runs: Sequence[Run], stages: Mapping[str, str], report: ImportReport) -> None:
         self._stages, self._report = stages, report
-        by_id = {run.id: run for run in runs}
+        parents = _parents(runs)
         has_retriever = any(run.kind is Kind.RETRIEVER for run in runs)
         makers = [run for run in sorted(runs, key=lambda run: run.start) if self._makes_a_list(run, has_retriever)]
         ids = {run.id for run in makers}
         self._inner: dict[str, list[Run]] = {}
         self.tops: list[Run] = []
         for run in makers:
-            above = next((each for each in _above(run, by_id) if each in ids), None)
+            above = next((each for each in _above(run.id, parents) if each in ids), None)
             if above is None:
                 self.tops.append(run)
             else:
@@ -207,14 +207,22 @@ def _known(stage: str) -> str | None:
     return _ALSO.get(stage, stage if stage in STAGES or (stage.startswith("arm:") and stage != "arm:") else None)
 
 
-def _above(run: Run, by_id: Mapping[str, Run]) -> Iterator[str]:
-    """Ids of the runs around it, from the inside; ends where the parents form a circle."""
-    seen = {run.id}
-    parent = run.parent
-    while parent is not None and parent not in seen and parent in by_id:
+def _parents(runs: Sequence[Run]) -> dict[str, str]:
+    """Run -> the run around it. A circle of parents is opened at its first run."""
+    parents = {run.id: run.parent for run in runs if run.parent is not None}
+    for run in sorted(runs, key=lambda run: run.start):
+        if run.parent == run.id or (run.parent is not None and run.id in _above(run.parent, parents)):
+            del parents[run.id]
+    return parents
+
+
+def _above(run_id: str, parents: Mapping[str, str]) -> Iterator[str]:
+    """The ids from the parent up to the root, each once."""
+    seen = {run_id}
+    while (parent := parents.get(run_id)) is not None and parent not in seen:
         yield parent
         seen.add(parent)
-        parent = by_id[parent].parent
+        run_id = parent
 
 
 def _is_same_search(one: Retrieval, other: Retrieval) -> bool:
