@@ -99,9 +99,7 @@ def read_all(paths: Sequence[Path], options: Options, report: ImportReport) -> I
     query_ids: dict[str, str] = {}
     for trace_id, observations in by_trace.items():
         if not any("output" in raw or "input" in raw for raw in observations):
-            why = (
-                "content missing: the observations hold no input and output (v2: ask for fields=core,basic,io,metadata)"
-            )
+            why = "content missing: no observation holds input or output, ask the API for fields=core,basic,io"
             report.skip(why, observations[0]["place"])
             continue
         runs = [_run(raw, options, report) for raw in observations]
@@ -169,9 +167,9 @@ def _run(raw: Mapping[str, Any], options: Options, report: ImportReport) -> Run:
         report.note("a retriever whose output holds no list of hits: its list is absent", place)
     if kind is Kind.RETRIEVER and "output" not in raw:
         report.note("content missing: a retriever without input and output is not one that found nothing", place)
-    metadata = decoded_map(raw.get("metadata"))
-    if any(isinstance(value, str) and len(value) == _CUT for value in _values(raw.get("metadata"))):
-        report.note(f"metadata of {_CUT} characters: cut by the API, ask with expandMetadata", place)
+    metadata, is_cut = _whole_metadata(raw.get("metadata"))
+    if is_cut:
+        report.note(f"metadata of {_CUT} characters: cut by the API and left out, ask with expandMetadata", place)
     failed = raw.get("level") == "ERROR"
     return Run(
         id=str(raw["id"]),
@@ -236,8 +234,12 @@ def _listed(value: Any) -> list[Any]:
     return found if isinstance(found, list) else []
 
 
-def _values(metadata: Any) -> list[Any]:
-    return list(metadata.values()) if isinstance(metadata, Mapping) else []
+def _whole_metadata(metadata: Any) -> tuple[dict[str, Any], bool]:
+    """The metadata without values that were cut, and whether one was: half a list of principals is another list."""
+    found = decoded(metadata)
+    values = found if isinstance(found, Mapping) else {}
+    whole = {key: value for key, value in values.items() if not (isinstance(value, str) and len(value) == _CUT)}
+    return decoded_map(whole), len(whole) < len(values)
 
 
 FORMAT = Format(

@@ -14,7 +14,6 @@ from ragaudit.importers.llamaindex_sets import DataSets, what_set
 from ragaudit.importers.passages import hits_of
 from ragaudit.importers.report import ImportReport
 from ragaudit.importers.run_traces import About, rows_of
-from ragaudit.importers.run_values import query_in
 from ragaudit.importers.runs import checked_stages
 
 _STORAGE = frozenset({"docstore.json", "index_store.json"})
@@ -85,7 +84,7 @@ def _response(
     value: Mapping[str, Any], number: int, place: str, options: Options, report: ImportReport
 ) -> Iterator[Row]:
     """A response: its nodes are what the synthesizer got, after all postprocessing; a cut inside it is not visible."""
-    question = query_in(value)
+    question = next((value[key] for key in ("query", "query_str", "question") if isinstance(value.get(key), str)), None)
     nodes = value["source_nodes"]
     if question is None or not isinstance(nodes, list):
         report.skip("a response without the text of its query: log it beside the source_nodes", place)

@@ -14,7 +14,7 @@ def document(chunk_id, text=None, **metadata):
     return {"id": chunk_id, "page_content": text or f"the text of {chunk_id}", "type": "Document", "metadata": metadata}
 
 
-def run(name, parent=None, *, second=0, kind="retriever", query="q?", hits=None, trace="t", **more):
+def run(name, parent=None, /, *, second=0, kind="retriever", query="q?", hits=None, trace="t", **more):
     """A run of LangSmith; its id is its name."""
     outputs = {"documents": [each if isinstance(each, dict) else document(each) for each in hits or ()]}
     return {
@@ -31,7 +31,7 @@ def run(name, parent=None, *, second=0, kind="retriever", query="q?", hits=None,
     }
 
 
-def observation(name, parent=None, *, second=0, kind="RETRIEVER", output=None, trace="t", **more):
+def observation(name, parent=None, /, *, second=0, kind="RETRIEVER", output=None, trace="t", **more):
     """An observation of Langfuse; its id is its name."""
     return {
         "id": name,

@@ -1,0 +1,104 @@
+"""Every sample of LangChain, LangSmith, Langfuse and LlamaIndex imports, or is refused for the right reason."""
+
+import json
+
+import pytest
+from import_helpers import DATA, SHARED
+
+from ragaudit.cli.main import execute
+
+FOLDERS = ("langchain", "langsmith", "langfuse", "llamaindex")
+READ = {
+    "langchain/astream_events_v2.jsonl": ("langchain", {"traces": 1}),
+    "langchain/callback_events.jsonl": ("langchain", {"traces": 2}),
+    "langfuse/derived_blob_export_observations.jsonl": ("langfuse", {"traces": 3}),
+    "langfuse/derived_v1_traces_full.json": ("langfuse", {"traces": 3, "feedback": 3}),
+    "langfuse/derived_v2_observations.json": ("langfuse", {"traces": 3}),
+    "langfuse/sdk_v5_otel_spans.otlp.json": ("spans", {"traces": 3}),
+    "langfuse/sdk_v5_otel_spans.sdk.jsonl": ("spans", {"traces": 3}),
+    "langsmith/run_tree_nested.json": ("langsmith", {"traces": 3}),
+    "langsmith/runs_ingest_flat.jsonl": ("langsmith", {"traces": 3}),
+    "langsmith/traceable_retriever_runs.jsonl": ("langsmith", {"traces": 1}),
+    "llamaindex/embedding_qa_finetune_dataset.json": ("llamaindex", {"chunks": 12, "qrels": 5}),
+    "llamaindex/instrumentation_events.jsonl": ("llamaindex", {"traces": 2}),
+    "llamaindex/response_source_nodes.json": ("llamaindex", {"traces": 3}),
+    "llamaindex/retrieval_eval_results.json": ("llamaindex", {"traces": 4}),
+}
+"""Sample -> the format that `auto` finds, and the rows."""
+REFUSED = {
+    "langchain/documents_dumpd.json": "documents without a query are no trace",
+    "langchain/documents_model_dump.json": "documents without a query are no trace",
+    "llamaindex/rag_dataset.json": "an example without its prediction: pass the predictions as a further INPUT",
+    "llamaindex/rag_predictions.json": "predictions do not hold their queries",
+    "llamaindex/storage": "is a persisted index, no traces. Read it with: ragaudit inventory",
+}
+"""Sample -> words of the reason."""
+needs_samples = pytest.mark.skipif(not SHARED.is_dir(), reason="../shared/formats is not here")
+
+
+def samples():
+    if not SHARED.is_dir():
+        return [pytest.param(None, id="shared", marks=pytest.mark.skip(reason="../shared/formats is not here"))]
+    files = [each for name in FOLDERS for each in sorted((SHARED / name).iterdir()) if each.name != "SOURCES.md"]
+    return [pytest.param(each.relative_to(SHARED).as_posix()) for each in files]
+
+
+@pytest.mark.parametrize("sample", samples())
+def test_a_sample_imports_or_is_refused_with_the_right_reason(sample, tmp_path, capsys):
+    assert (sample in READ) != (sample in REFUSED)
+    code = execute(["import", "auto", str(SHARED / sample), "-o", str(tmp_path / "out"), "--json"])
+    said = capsys.readouterr()
+    if sample in REFUSED:
+        assert (code, said.out) == (3, "")
+        assert REFUSED[sample] in said.err
+        assert not (tmp_path / "out").exists()
+        return
+    report = json.loads(said.out)
+    assert (code, report["format"], report["rows"], report["stops"]) == (0, *READ[sample], "")
+
+
+@needs_samples
+def test_a_data_set_and_its_predictions_are_two_inputs(tmp_path, capsys):
+    chunks, out = str(tmp_path / "labels"), tmp_path / "out"
+    folder = SHARED / "llamaindex"
+    assert execute(["import", "auto", str(folder / "embedding_qa_finetune_dataset.json"), "-o", chunks]) == 0
+    inputs = [str(folder / name) for name in ("rag_dataset.json", "rag_predictions.json")]
+    code = execute(["import", "auto", *inputs, "--chunks", f"{chunks}/chunks.jsonl", "-o", str(out)])
+    rows = [json.loads(line) for line in (out / "traces.jsonl").read_text().splitlines()]
+    assert (code, rows[0]["final_context_ids"]) == (0, ["kb-001#0", "kb-001#1", "kb-007#0"])
+    assert [row.get("gold_groups") for row in rows[:3]] == [[["kb-001#0"]], [["kb-002#0"]], [["kb-005#0"]]]
+    capsys.readouterr()
+
+
+@needs_samples
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("langsmith/runs_ingest_flat.jsonl", "langsmith/run_tree_nested.json"),
+        ("langfuse/derived_v1_traces_full.json", "langfuse/derived_v2_observations.json"),
+        ("langfuse/derived_v1_traces_full.json", "langfuse/derived_blob_export_observations.jsonl"),
+    ],
+)
+def test_one_run_gives_the_same_lists_whatever_shape_it_was_exported_in(one, other, tmp_path, capsys):
+    found = []
+    for name, sample in (("one", one), ("other", other)):
+        execute(["import", "auto", str(SHARED / sample), "-o", str(tmp_path / f"{name}.jsonl")])
+        rows = map(json.loads, (tmp_path / f"{name}.jsonl").read_text().splitlines())
+        lists = ("query_id", "query_text", "arms", "fused", "after_rerank", "final_context_ids", "answer", "k_final")
+        found.append([{name: row.get(name) for name in lists} for row in rows])
+    capsys.readouterr()
+    assert found[0] == found[1]
+
+
+def audited(tmp_path, capsys, sample, gold, chunks=()):
+    """Import a sample, label it, audit it: the outcome of each query with its stage."""
+    bundle = tmp_path / "bundle"
+    assert execute(["import", "auto", str(sample), "-o", str(bundle)]) == 0
+    labels = "".join(f"{query}\t{chunk}\t1\n" for query, chunk in gold)
+    (bundle / "qrels.tsv").write_text(f"query-id\tcorpus-id\tscore\n{labels}")
+    if chunks:
+        (bundle / "chunks.jsonl").write_text("".join(json.dumps(each) + "\n" for each in chunks))
+    capsys.readouterr()
+    argv = ["audit", str(bundle), "--judge", "off", "--scope", "retrieval", "--json", "-q"]
+    code = execute([*argv, "-o", str(tmp_path / "x.audit")])
+    return code, json.loads(capsys.readouterr().out)
