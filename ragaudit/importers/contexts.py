@@ -37,6 +37,8 @@ def set_context(
 ) -> None:
     """Set the final context and its texts. None sets nothing; an empty list says that the context was empty.
 
+    An id that was packed twice stands twice: it took two places.
+
     Args:
         draft: The trace.
         documents: What was packed, in its order.
@@ -48,7 +50,7 @@ def set_context(
     if documents is None:
         return
     hits = hits_of(documents, report, place, texts=inventory)
-    (draft.observed if is_sure else draft.assumed)("final_context_ids", list(dict.fromkeys(hit["id"] for hit in hits)))
+    (draft.observed if is_sure else draft.assumed)("final_context_ids", [hit["id"] for hit in hits])
     texts: dict[str, str] = {}
     for hit in hits:
         if "text" in hit:

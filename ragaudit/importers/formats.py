@@ -92,6 +92,8 @@ class Format:
     sniff: Sniff
     read: Read
     logs: Mapping[str, str] = field(default_factory=dict)
+    maps: bool = False
+    """Whether `--map` means something to it."""
     read_all: ReadAll | None = None
     """Only where files belong together; otherwise each INPUT is read on its own, one after the other."""
 

@@ -1,7 +1,7 @@
 """Files of retrieval experiments: what each of them is, told by its shape, and only then by its name."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -123,15 +123,15 @@ def _json(path: Path, name: str, start: str) -> Part | None:
 
 def _columns(path: Path, name: str, lines: list[str], three: Kind | None) -> Part | None:
     words, cells = [line.split() for line in lines], [line.rstrip("\r").split("\t") for line in lines]
-    if all(len(each) >= 5 and _is_digit(each[3]) and _is_number(each[4]) for each in words[:5]):
+    if _most(len(each) >= 5 and _is_digit(each[3]) and _is_number(each[4]) for each in words):
         return Part(path, Kind.RUN, 6)
-    if all(len(each) == 4 and _is_digit(each[3]) for each in words):
+    if _most(len(each) == 4 and _is_digit(each[3]) for each in words):
         return Part(path, Kind.QRELS, 4)
-    if all(len(each) == 4 and _is_digit(each[0]) and _is_digit(each[1]) for each in cells):
+    if _most(len(each) == 4 and _is_digit(each[0]) and _is_digit(each[1]) for each in cells):
         return Part(path, Kind.CANDIDATES, 4)
     split = cells if len(cells[0]) == 3 else words
     titled = split[0][-1].lower() in GRADES
-    if all(len(each) == 3 and _is_number(each[-1]) for each in split[titled:]):
+    if _most(len(each) == 3 and _is_number(each[-1]) for each in split[titled:]):
         kind = Kind.QRELS if titled or "qrel" in name else three
         if kind is None:
             raise InputError(
@@ -139,13 +139,19 @@ def _columns(path: Path, name: str, lines: list[str], three: Kind | None) -> Par
                 " Call qrels qrels.tsv; read a run with: ragaudit import msmarco."
             )
         return Part(path, kind, 3)
-    if all(len(each) == 2 and not re.search(r"\s", each[0]) for each in cells):
+    if _most(len(each) == 2 and not re.search(r"\s", each[0]) for each in cells):
         if "quer" in name or "topic" in name:
             return Part(path, Kind.QUERIES, 2)
         if any(word in name for word in ("collection", "corpus", "passage", "doc")):
             return Part(path, Kind.CORPUS, 2)
         raise InputError(f"{path.name}: two columns may be queries or a collection. Call it queries.tsv or corpus.tsv.")
     return None
+
+
+def _most(fits: Iterable[bool]) -> bool:
+    """Whether more than half of the lines fit: damaged ones do not hide what a file is."""
+    every = list(fits)
+    return 2 * sum(every) > len(every)
 
 
 def _by_name(name: str, score: Any) -> bool:

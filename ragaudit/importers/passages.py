@@ -13,7 +13,20 @@ ID_KEYS = ("id", "id_", "chunk_id", "doc_id", "document_id", "node_id", "_id")
 META_ID_KEYS = ("chunk_id", "_id", "doc_id", "document_id", "id")
 SCORE_KEYS = ("score", "relevance_score", "similarity", "similarity_score", "_score")
 META_SCORE_KEYS = ("relevance_score", "score", "_distance")
-LIST_KEYS = ("documents", "results", "matches", "chunks", "hits", "nodes", "source_nodes", "contexts", "output", "data")
+LIST_KEYS = (
+    "documents",
+    "docs",
+    "results",
+    "matches",
+    "chunks",
+    "hits",
+    "nodes",
+    "source_nodes",
+    "contexts",
+    "passages",
+    "output",
+    "data",
+)
 META_KEYS = ("metadata", "meta", "payload", "extra_info")
 SOURCE_KEYS = ("source_id", "ref_doc_id", "doc_uri")
 HASHED = "ids of hits: none was logged, the hash of the text stands for it"

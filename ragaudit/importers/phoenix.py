@@ -7,6 +7,7 @@ from typing import Any
 from ragaudit.errors import InputError
 from ragaudit.importers.formats import Format, Options, Row, Sample, Table
 from ragaudit.importers.inputs import records
+from ragaudit.importers.passages import hits_of
 from ragaudit.importers.report import ImportReport
 from ragaudit.importers.spans import stages
 from ragaudit.importers.spans.decoding import holds_spans
@@ -14,9 +15,10 @@ from ragaudit.importers.spans.feedback import row
 from ragaudit.importers.spans.importer import LOGS, fill, rows_of_spans, rows_of_trace, spans_of, steps_of
 from ragaudit.importers.spans.span import Span, iso_time, nanoseconds, span_id_of
 from ragaudit.importers.spans.spool import Spool
+from ragaudit.importers.spans.step import Step
 
-Annotations = dict[str, list[Mapping[str, Any]]]
-"""Span id -> what was said about it."""
+Annotations = dict[str, dict[str, Mapping[str, Any]]]
+"""Span id -> what was said about it, by the id of the annotation: an export may hold it twice."""
 
 EXPORT = "Export the spans: client.spans.get_spans_dataframe(project_identifier=...).to_parquet(...)"
 _SPANS = (".parquet", ".pq", ".json", ".jsonl", ".gz")
@@ -93,7 +95,8 @@ def _folder(path: Path, options: Options, report: ImportReport) -> Iterator[Row]
                 report.skip(str(error).partition(": ")[2], file.name)
                 continue
             for _, note in notes:
-                said.setdefault(str(span_id_of(note.get("span_id"))), []).append(note)
+                about = said.setdefault(str(span_id_of(note.get("span_id"))), {})
+                about.setdefault(str(note.get("id") or len(about)), note)
         for spans in spool.traces():
             place = f"{path.name}: trace {spans[0].trace_id}"
             for table, found in rows_of_trace(spans, spool, place, options, report):
@@ -110,7 +113,7 @@ def _feedback(
     """The annotations by people of the spans of one trace; each is taken out of `said`."""
     steps = {step.span.span_id: step for step in steps_of(spans)}
     for span in spans:
-        for note in said.pop(span.span_id, ()):
+        for note in said.pop(span.span_id, {}).values():
             result = note.get("result")
             values = result if isinstance(result, Mapping) else {k: note.get(f"result.{k}") for k in ("label", "score")}
             rating = values.get("score") if values.get("score") not in (None, "") else values.get("label")
@@ -122,11 +125,17 @@ def _feedback(
             name = note.get("name") or note.get("annotation_name")
             time = iso_time(nanoseconds(note.get("updated_at") or note.get("created_at")))
             event = row(str(trace["query_id"]), trace.get("session_id"), name, _number(rating), time)
-            position, step = note.get("document_position"), steps.get(span.span_id)
-            documents = step.documents if step is not None and step.documents else []
-            if isinstance(position, int) and 0 <= position < len(documents) and "id" in documents[position]:
-                event["chunk_ids"] = [str(documents[position]["id"])]
+            if (chunk_id := _chunk_at(steps.get(span.span_id), note.get("document_position"))) is not None:
+                event["chunk_ids"] = [chunk_id]
             yield Table.FEEDBACK, event
+
+
+def _chunk_at(step: Step | None, position: Any) -> str | None:
+    """The id of the document at a position of a span's list, from 0."""
+    if step is None or not step.documents or isinstance(position, bool) or not isinstance(position, int):
+        return None
+    hits = hits_of(step.documents, ImportReport(), "")
+    return next((str(hit["id"]) for hit in hits if hit["rank"] == position + 1), None)
 
 
 def _annotated(path: Path, report: ImportReport) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -165,6 +165,7 @@ FORMAT = Format(
     reads="results as JSON (promptfoo eval -o out.json) or JSONL; CSV without what the provider returned",
     sniff=sniff,
     read=read,
+    maps=True,
     logs={
         "gold": "tests: [{vars: {query: ..., expected_ids: [...]}}]",
         "arms": "let the provider return metadata: {documents: [...]}; arms need ragaudit.record",

@@ -115,4 +115,6 @@ def _seen(sample: Sample) -> str:
     first = sample.values[0] if sample.values else None
     if isinstance(first, dict):
         return f" (records with {', '.join(str(key)[:40] for key in list(first)[:8] if key)})"
-    return " (no records could be read)" if not sample.values else ""
+    if not sample.values:
+        return " (no records could be read)" if sample.path.stat().st_size else " (the file is empty)"
+    return ""

@@ -207,6 +207,7 @@ FORMAT = Format(
     reads="CSV, TSV, JSONL, JSON or Parquet with one query a record; --map FIELD=COLUMN names the columns",
     sniff=sniff,
     read=read,
+    maps=True,
     logs={
         "gold": "label queries with a column of ids, and name it: --map gold_ids=COLUMN",
         "arms": "log what each arm returned, and name it: --map arms.dense=COLUMN --map arms.bm25=COLUMN",

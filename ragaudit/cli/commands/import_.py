@@ -80,6 +80,9 @@ def command(
     Each field says how it was come by: observed, derived, assumed. What is absent stays absent.
     """
     chosen = _chosen(streams, form, inputs)
+    if columns and not chosen.maps:
+        what = "knows its own fields; `import table` reads any"
+        streams.say(f"--map means nothing to {chosen.name}, which {what}.")
     every = {**_kept(mapping), **columns}
     options = Options(k, stages, every, None if chunks is None else _texts(chunks), order)
     report = ImportReport(format=chosen.name)

@@ -67,7 +67,12 @@ def rows_of(
         _final_context(draft, each, whole, report, place)
         if is_last and (answer := answer_of(whole)) is not None:
             draft.observed("answer", {"text": answer})
+        is_seen = draft.get("final_context_ids") is not None
         draft.settle(options.k)
+        if draft.get("final_context_ids") is None:
+            report.note("what the prompt held is not known: it shows no chunk or was not logged", place)
+        elif not is_seen:
+            report.note("the prompt shows no chunk or was not logged: the last list is taken for what it held", place)
         if draft.get("k_final") is None:
             report.note("how many chunks the prompt may hold is not known: pass --k", place)
         yield draft.row()
@@ -167,8 +172,6 @@ def _final_context(draft: Draft, placed: Sequence[Placed], whole: Whole, report:
         draft.derived("final_context_ids", found)
     elif unknown:
         draft.assumed("final_context_ids", list(dict.fromkeys(hit["id"] for hit in last)))
-    else:
-        report.note("the prompt shows no chunk, or was not logged: what it held is taken from the last list", place)
 
 
 def _in_prompt(last: Hits, placed: Sequence[Placed], whole: Whole) -> list[str] | None:
