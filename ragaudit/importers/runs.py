@@ -31,6 +31,8 @@ LAST = ("final", "after_rerank", "after_threshold", "after_filter", "fused")
 _ALSO = {"fusion": "fused", "rerank": "after_rerank", "reranked": "after_rerank", "context": "final"}
 _RERANKS = re.compile(r"re-?_?rank|(^|[^a-z])rank|compress|cross.?encod", re.IGNORECASE)
 _MERGES = re.compile(r"(^|[^a-z])rrf|fus(e|ion)|merge|ensemble|joiner|reciprocal", re.IGNORECASE)
+_COMPRESSES = "ContextualCompressionRetriever"
+"""LangChain's retriever that hands all that the one inside it found to a compressor or reranker."""
 _ARM_TAG = re.compile(r"^retriever_\d+$")
 
 
@@ -174,6 +176,8 @@ class _Tree:
                     )
                 else:
                     part.lists[stage] = run
+                if run.name == _COMPRESSES and len(inner) == 1:
+                    part.lists.setdefault("rerank_input", inner[0])
                 waiting[:0] = [(each, stage == "fused" or len(inner) > 1) for each in inner]
         return part
 

@@ -32,6 +32,7 @@ def test_a_langchain_pipeline_gives_arms_fused_list_reranked_list_and_what_the_p
         "fused": ["kb-005#0", "kb-003#0", "kb-003#1", "kb-004#0", "kb-001#1", "kb-002#1", "kb-008#0", "kb-006#0"],
         "after_rerank": ["kb-005#0", "kb-004#0", "kb-003#0"],
     }
+    assert row["rerank_input"] == row["fused"]
     assert [hit["score"] for hit in row["after_rerank"]] == [0.436436, 0.210819, 0.113228]
     assert row["arms"]["BM25Retriever"][1] == {
         "id": "kb-004#0",

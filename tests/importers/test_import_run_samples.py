@@ -14,8 +14,8 @@ READ = {
     "langfuse/derived_blob_export_observations.jsonl": ("langfuse", {"traces": 3}),
     "langfuse/derived_v1_traces_full.json": ("langfuse", {"traces": 3, "feedback": 3}),
     "langfuse/derived_v2_observations.json": ("langfuse", {"traces": 3}),
-    "langfuse/sdk_v5_otel_spans.otlp.json": ("spans", {"traces": 3}),
-    "langfuse/sdk_v5_otel_spans.sdk.jsonl": ("spans", {"traces": 3}),
+    "langfuse/sdk_v5_otel_spans.otlp.json": ("spans", None),
+    "langfuse/sdk_v5_otel_spans.sdk.jsonl": ("spans", None),
     "langsmith/run_tree_nested.json": ("langsmith", {"traces": 3}),
     "langsmith/runs_ingest_flat.jsonl": ("langsmith", {"traces": 3}),
     "langsmith/traceable_retriever_runs.jsonl": ("langsmith", {"traces": 1}),
@@ -24,7 +24,7 @@ READ = {
     "llamaindex/response_source_nodes.json": ("llamaindex", {"traces": 3}),
     "llamaindex/retrieval_eval_results.json": ("llamaindex", {"traces": 4}),
 }
-"""Sample -> the format that `auto` finds, and the rows."""
+"""Sample -> the format that `auto` finds, and the rows; None = they are another importer's affair."""
 REFUSED = {
     "langchain/documents_dumpd.json": "documents without a query are no trace",
     "langchain/documents_model_dump.json": "documents without a query are no trace",
@@ -54,7 +54,8 @@ def test_a_sample_imports_or_is_refused_with_the_right_reason(sample, tmp_path, 
         assert not (tmp_path / "out").exists()
         return
     report = json.loads(said.out)
-    assert (code, report["format"], report["rows"], report["stops"]) == (0, *READ[sample], "")
+    form, rows = READ[sample]
+    assert (code, report["format"], report["rows"] if rows else None, report["stops"]) == (0, form, rows, "")
 
 
 @needs_samples
@@ -90,8 +91,15 @@ def test_one_run_gives_the_same_lists_whatever_shape_it_was_exported_in(one, oth
     assert found[0] == found[1]
 
 
+CHUNKS = [
+    {"chunk_id": "kb-003#0", "source_id": "kb-003", "acl": ["tenant:acme"], "in": {}},
+    {"chunk_id": "kb-004#0", "source_id": "kb-004", "acl": ["tenant:globex"], "in": {}},
+    {"chunk_id": "kb-005#0", "source_id": "kb-005", "acl": ["tenant:acme"], "in": {}},
+]
+
+
 def audited(tmp_path, capsys, sample, gold, chunks=()):
-    """Import a sample, label it, audit it: the outcome of each query with its stage."""
+    """Import a sample, label it, audit it: the audit as JSON."""
     bundle = tmp_path / "bundle"
     assert execute(["import", "auto", str(sample), "-o", str(bundle)]) == 0
     labels = "".join(f"{query}\t{chunk}\t1\n" for query, chunk in gold)
@@ -99,6 +107,34 @@ def audited(tmp_path, capsys, sample, gold, chunks=()):
     if chunks:
         (bundle / "chunks.jsonl").write_text("".join(json.dumps(each) + "\n" for each in chunks))
     capsys.readouterr()
-    argv = ["audit", str(bundle), "--judge", "off", "--scope", "retrieval", "--json", "-q"]
-    code = execute([*argv, "-o", str(tmp_path / "x.audit")])
-    return code, json.loads(capsys.readouterr().out)
+    out = str(tmp_path / "x.audit")
+    assert execute(["audit", str(bundle), "-o", out, "--judge", "off", "--scope", "retrieval", "--json", "-q"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_an_audit_of_langsmith_runs_names_the_reranker(tmp_path, capsys):
+    audit = audited(tmp_path, capsys, DATA / "langsmith" / "runs_q3.jsonl", [("q-3", "kb-003#1")])
+    (query,) = audit["queries"]
+    assert (query["outcome"], query["stage"]) == ("fail", "rerank")
+    assert query["evidence"] == ["kb-003#1: rank 3 before the reranker, not among its output (3 kept)"]
+    assert {name: query["at"][name]["recall@k"] for name in ("arm:VectorStoreRetriever", "arm:BM25Retriever")} == {
+        "arm:VectorStoreRetriever": 1.0,
+        "arm:BM25Retriever": 0.0,
+    }
+
+
+def test_an_audit_of_langsmith_runs_shows_the_chunk_of_another_tenant_in_the_prompt(tmp_path, capsys):
+    runs = tmp_path / "runs.jsonl"
+    whole = (DATA / "langsmith" / "runs_q3.jsonl").read_text(encoding="utf-8")
+    said = '"query_id": "q-3", "user_acl": ["tenant:acme"]'
+    runs.write_text(whole.replace('"query_id": "q-3"', said), encoding="utf-8")
+    audit = audited(tmp_path, capsys, runs, [("q-3", "kb-005#0")], CHUNKS)
+    assert audit["acl"]["leaks"] == [{"query_id": "q-3", "chunk_id": "kb-004#0"}]
+
+
+def test_an_audit_of_llamaindex_events_names_the_reranker(tmp_path, capsys):
+    query_id = "41a2ccf8-902c-42d8-ad4d-dcd202f40826"
+    audit = audited(tmp_path, capsys, DATA / "llamaindex" / "events_q2.jsonl", [(query_id, "kb-001#1")])
+    (query,) = audit["queries"]
+    assert (query["outcome"], query["stage"]) == ("fail", "rerank")
+    assert query["evidence"] == ["kb-001#1: rank 4 before the reranker, not among its output (3 kept)"]
