@@ -38,12 +38,18 @@ def test_a_chunk_of_another_tenant_that_an_unfiltered_arm_found_is_a_leak(tmp_pa
     assert leak["evidence"][0] == "leak: kb-004#0 is in the context, and it violates the filter on tenant"
 
 
-@pytest.mark.parametrize(("gold", "stage"), [("kb-005#0", "none"), ("kb-003#1", "rerank"), ("kb-006#1", "retrieve")])
-def test_the_stage_that_lost_the_gold_is_named_from_spans_alone(tmp_path, capsys, gold, stage):
+@pytest.mark.parametrize(
+    ("gold", "outcome", "stage", "evidence"),
+    [
+        ("kb-005#0", "pass", "none", "kb-005#0: in the prompt at position 1"),
+        ("kb-003#1", "fail", "rerank", "kb-003#1: rank 5 before the reranker, not among its output (3 kept)"),
+        ("kb-006#1", "fail", "undetermined", "kb-006#1: in no arm (dense, bm25)"),
+    ],
+)
+def test_the_stage_that_lost_the_gold_is_named_from_spans_alone(tmp_path, capsys, gold, outcome, stage, evidence):
     found = audited(tmp_path, capsys, "openinference_manual.jsonl", "", {"q-3": gold})
     (query,) = found["queries"]
-    assert query["query_id"] == "q-3"
-    assert query["stage"] == stage or stage in query["could_be"]
+    assert (query["outcome"], query["stage"], query["evidence"]) == (outcome, stage, [evidence])
 
 
 def test_one_list_of_unknown_stage_blames_no_stage(tmp_path, capsys):
