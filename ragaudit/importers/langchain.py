@@ -13,7 +13,8 @@ from ragaudit.importers.passages import documents_in
 from ragaudit.importers.report import ImportReport
 from ragaudit.importers.run_traces import About, rows_of
 from ragaudit.importers.run_values import answer_in, looks_like_hits, prompt_in, query_in
-from ragaudit.importers.runs import Kind, Run, checked_stages
+from ragaudit.importers.runs import Kind, Run
+from ragaudit.importers.stage import check
 
 _KINDS = {"retriever": Kind.RETRIEVER, "llm": Kind.LLM, "chat_model": Kind.LLM, "chain": Kind.OTHER, "tool": Kind.OTHER}
 _NONE = (None, "", "None")
@@ -38,7 +39,7 @@ def read(path: Path, options: Options, report: ImportReport) -> Iterator[Row]:
     Raises:
         InputError: The file holds documents and no events.
     """
-    checked_stages(options.stages)
+    check(options.stages)
     found: dict[str, dict[str, Any]] = {}
     above: dict[str, str] = {}
     documents = 0

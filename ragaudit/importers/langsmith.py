@@ -23,7 +23,8 @@ from ragaudit.importers.run_values import (
     prompt_in,
     query_in,
 )
-from ragaudit.importers.runs import Kind, Run, checked_stages, moment, root_of
+from ragaudit.importers.runs import Kind, Run, moment, root_of
+from ragaudit.importers.stage import check
 
 _KINDS = {
     "retriever": Kind.RETRIEVER,
@@ -59,7 +60,7 @@ def sniff(sample: Sample) -> str | None:
 
 def read_all(paths: Sequence[Path], options: Options, report: ImportReport) -> Iterator[Row]:
     """One trace a retrieval. Runs, feedback and examples may be several inputs, or a folder."""
-    checked_stages(options.stages)
+    check(options.stages)
     found = _Found()
     for file in (file for path in paths for file in files_in(path)):
         for place, value in records(file, report):

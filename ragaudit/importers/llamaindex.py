@@ -14,7 +14,7 @@ from ragaudit.importers.llamaindex_sets import DataSets, what_set
 from ragaudit.importers.passages import hits_of
 from ragaudit.importers.report import ImportReport
 from ragaudit.importers.run_traces import About, rows_of
-from ragaudit.importers.runs import checked_stages
+from ragaudit.importers.stage import check
 
 _STORAGE = frozenset({"docstore.json", "index_store.json"})
 _STORED = frozenset({"docstore/data", "index_store/data"})
@@ -48,7 +48,7 @@ def read_all(paths: Sequence[Path], options: Options, report: ImportReport) -> I
     Raises:
         InputError: It is a persisted index, or predictions do not fit their data set.
     """
-    checked_stages(options.stages)
+    check(options.stages)
     for path in paths:
         if path.is_dir() and {file.name for file in files_in(path)} >= _STORAGE:
             raise InputError(f"{path}: {_INVENTORY}")

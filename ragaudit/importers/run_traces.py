@@ -13,9 +13,10 @@ from ragaudit.importers.prompt import packed
 from ragaudit.importers.report import ImportReport
 from ragaudit.importers.run_values import Labels, decoded, decoded_map, labels_in
 from ragaudit.importers.runs import LAST, Kind, Retrieval, Run, retrievals, root_of
+from ragaudit.importers.stage import Stage, stage_of_word
 
 SESSION_KEYS = ("session_id", "thread_id", "conversation_id")
-_LISTS = ("fused", "after_filter", "after_threshold", "rerank_input", "after_rerank")
+_LISTS = (Stage.FUSED, Stage.AFTER_FILTER, Stage.AFTER_THRESHOLD, Stage.RERANK_INPUT, Stage.AFTER_RERANK)
 
 Hits = list[dict[str, Any]]
 
@@ -92,11 +93,11 @@ def _draft(query_id: str, retrieval: Retrieval, until: str | None, whole: _Whole
     draft.derived("query_rewrite", _rewrite(retrieval, question))
     draft.derived("arms", arms or None)
     draft.observed("arm_status", _statuses(retrieval.arms, question) or None)
-    reranker = retrieval.lists.get("after_rerank")
+    reranker = retrieval.lists.get(Stage.AFTER_RERANK)
     if reranker is not None and reranker.given is not None:
-        lists.setdefault("rerank_input", hits_of(reranker.given, report, reranker.place, texts=options.texts))
+        lists.setdefault(Stage.RERANK_INPUT, hits_of(reranker.given, report, reranker.place, texts=options.texts))
     for stage in _LISTS:
-        draft.derived(stage, lists.get(stage))
+        draft.derived(stage.value, lists.get(stage))
     _handed_over(draft, lists)
     _same_text(retrieval, arms, lists, report)
     _by_convention(draft, retrieval, whole)
@@ -114,7 +115,7 @@ def _draft(query_id: str, retrieval: Retrieval, until: str | None, whole: _Whole
 
 def _k(retrieval: Retrieval, draft: Draft) -> int | None:
     """The limit of the reranker; that of another last step only where no prompt shows what was taken of its list."""
-    reranker = retrieval.lists.get("after_rerank")
+    reranker = retrieval.lists.get(Stage.AFTER_RERANK)
     if reranker is not None and reranker.limit is not None:
         return reranker.limit
     return retrieval.last.limit if retrieval.last is not None and draft.get("final_context_ids") is None else None
@@ -148,9 +149,9 @@ def _statuses(arms: Mapping[str, Run], question: str) -> dict[str, dict[str, Any
     return statuses
 
 
-def _handed_over(draft: Draft, lists: Mapping[str, Hits]) -> None:
+def _handed_over(draft: Draft, lists: Mapping[Stage, Hits]) -> None:
     """The list that is said to go into the prompt, with the texts that differ from those of the lists before."""
-    final = lists.get("final")
+    final = lists.get(Stage.FINAL)
     if final is None:
         return
     draft.derived("final_context_ids", list(dict.fromkeys(hit["id"] for hit in final)))
@@ -179,7 +180,11 @@ def _packed(draft: Draft, hits: Hits, runs: Sequence[Run], report: ImportReport)
 def _answered(draft: Draft, whole: _Whole) -> None:
     """The answer: of the step that `--stage` names, else of the whole, else of the last call of the model."""
     runs = sorted(whole.runs, key=lambda run: run.start)
-    named = [run.answer for run in runs if whole.options.stages.get(run.name) == "answer" and run.answer is not None]
+    named = [
+        run.answer
+        for run in runs
+        if stage_of_word(whole.options.stages.get(run.name, "")) is Stage.ANSWER and run.answer is not None
+    ]
     last = [run.answer for run in runs if run.kind is Kind.LLM and run.answer]
     answers = [*named[-1:], whole.about.answer, whole.root.answer, *last[-1:]]
     text = next((answer for answer in answers if answer is not None), None)
@@ -217,13 +222,15 @@ def _by_documents(draft: Draft, lists: list[Hits], report: ImportReport, place: 
             report.note(f"{name}: the hits of one query name several", place)
 
 
-def _same_text(retrieval: Retrieval, arms: Mapping[str, Hits], lists: Mapping[str, Hits], report: ImportReport) -> None:
+def _same_text(
+    retrieval: Retrieval, arms: Mapping[str, Hits], lists: Mapping[Stage, Hits], report: ImportReport
+) -> None:
     """EnsembleRetriever keeps one of the documents with the same text, under the id that came first."""
-    run = retrieval.lists.get("fused")
-    if run is None or run.name != "EnsembleRetriever" or "fused" not in lists:
+    run = retrieval.lists.get(Stage.FUSED)
+    if run is None or run.name != "EnsembleRetriever" or Stage.FUSED not in lists:
         return
-    kept = {hit["id"] for hit in lists["fused"]}
-    texts = {hit.get("text") for hit in lists["fused"]}
+    kept = {hit["id"] for hit in lists[Stage.FUSED]}
+    texts = {hit.get("text") for hit in lists[Stage.FUSED]}
     lost = [hit for hits in arms.values() for hit in hits if hit["id"] not in kept and hit.get("text") in texts]
     if lost:
         what = "EnsembleRetriever keeps one id of those with the same text: the other ids are in no later list"

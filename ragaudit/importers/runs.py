@@ -11,26 +11,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from ragaudit.errors import ConfigError
 from ragaudit.evidence.spans import folded
 from ragaudit.importers.report import ImportReport
+from ragaudit.importers.stage import MERGES, RERANKS, Stage, stage_of_word
 
-STAGES = (
-    "arm",
-    "fused",
-    "after_filter",
-    "after_threshold",
-    "rerank_input",
-    "after_rerank",
-    "final",
-    "answer",
-    "ignore",
-)
-LAST = ("final", "after_rerank", "after_threshold", "after_filter", "fused")
+LAST = (Stage.FINAL, Stage.AFTER_RERANK, Stage.AFTER_THRESHOLD, Stage.AFTER_FILTER, Stage.FUSED)
 """The merged lists, the latest first."""
-_ALSO = {"fusion": "fused", "rerank": "after_rerank", "reranked": "after_rerank", "context": "final"}
-_RERANKS = re.compile(r"re-?_?rank|(^|[^a-z])rank|compress|cross.?encod", re.IGNORECASE)
-_MERGES = re.compile(r"(^|[^a-z])rrf|fus(e|ion)|merge|ensemble|joiner|reciprocal", re.IGNORECASE)
 _COMPRESSES = "ContextualCompressionRetriever"
 """LangChain's retriever that hands all that the one inside it found to a compressor or reranker."""
 _ARM_TAG = re.compile(r"^retriever_\d+$")
@@ -79,8 +65,8 @@ class Retrieval:
     """One search with all that was done to its lists, in the order of the pipeline."""
 
     arms: dict[str, Run] = field(default_factory=dict)
-    lists: dict[str, Run] = field(default_factory=dict)
-    """Stage -> the run that made the list."""
+    lists: dict[Stage, Run] = field(default_factory=dict)
+    """The run that made each merged list."""
     start: str = ""
 
     @property
@@ -93,18 +79,6 @@ class Retrieval:
     def outer(self) -> Run:
         """The run that stands for the whole retrieval: the last one, else the first arm."""
         return self.last or next(iter([*self.arms.values(), *self.lists.values()]))
-
-
-def checked_stages(stages: Mapping[str, str]) -> Mapping[str, str]:
-    """The `--stage` pairs.
-
-    Raises:
-        ConfigError: One names a list that there is none of.
-    """
-    for name, stage in stages.items():
-        if _known(stage) is None:
-            raise ConfigError(f"--stage {name}={stage}: no such list. Use arm:NAME, or one of: {', '.join(STAGES)}.")
-    return stages
 
 
 def moment(text: Any) -> str:
@@ -162,23 +136,23 @@ class _Tree:
         while waiting:
             run, is_arm = waiting.pop(0)
             inner = self._inner.get(run.id, [])
-            stage = self._told(run) or ("arm" if is_arm else self._stage(run, inner, beside))
-            if stage in ("ignore", "answer"):
+            told, arm = self._told(run)
+            stage = told or (Stage.ARM if is_arm else self._stage(run, inner, beside))
+            if stage in (Stage.IGNORE, Stage.ANSWER):
                 waiting[:0] = [(each, is_arm) for each in inner]
-            elif stage == "arm" or stage.startswith("arm:"):
-                _add_arm(part, stage[4:] or run.name, run, self._report)
+                continue
+            if stage is Stage.ARM:
+                _add_arm(part, arm or run.name, run, self._report)
                 if inner:
                     self._report.note("lists inside an arm: left out", run.place)
-            else:
-                if stage in part.lists:
-                    self._report.note(
-                        f"several lists for {stage}, one inside the other: the outer one is taken", run.place
-                    )
-                else:
-                    part.lists[stage] = run
-                if run.name == _COMPRESSES and len(inner) == 1:
-                    part.lists.setdefault("rerank_input", inner[0])
-                waiting[:0] = [(each, stage == "fused" or len(inner) > 1) for each in inner]
+                continue
+            if stage in part.lists:
+                what = f"several lists for {stage.value}, one inside the other: the outer one is taken"
+                self._report.note(what, run.place)
+            part.lists.setdefault(stage, run)
+            if run.name == _COMPRESSES and len(inner) == 1:
+                part.lists.setdefault(Stage.RERANK_INPUT, inner[0])
+            waiting[:0] = [(each, stage is Stage.FUSED or len(inner) > 1) for each in inner]
         return part
 
     def _makes_a_list(self, run: Run, has_retriever: bool) -> bool:
@@ -186,29 +160,26 @@ class _Tree:
             return True
         if run.kind in (Kind.LLM, Kind.EMBEDDING, Kind.PROMPT) or run.documents is None:
             return False
-        if has_retriever and not _RERANKS.search(run.name) and not _MERGES.search(run.name):
+        if has_retriever and not RERANKS.search(run.name) and not MERGES.search(run.name):
             return False
         self._report.note(
             f"taken for a step of the retrieval, because its output is a list of hits: {run.name}", run.place
         )
         return True
 
-    def _told(self, run: Run) -> str | None:
-        """What the user said of it: on the command line, or in the metadata of the run (`stage`, `arm`)."""
+    def _told(self, run: Run) -> tuple[Stage | None, str]:
+        """What the user said of it, on the command line or in the metadata of the run (`stage`, `arm`); and its arm."""
         arm, stage = run.metadata.get("arm"), run.metadata.get("stage")
-        said = self._stages.get(run.name) or (isinstance(stage, str) and stage) or (f"arm:{arm}" if arm else None)
-        return _known(said) if said else None
+        named = str(arm) if arm else ""
+        word = self._stages.get(run.name) or (stage if isinstance(stage, str) else None)
+        if word is None or stage_of_word(word) is None:
+            return (Stage.ARM if named else None), named
+        return stage_of_word(word), word.partition(":")[2] or named
 
-    def _stage(self, run: Run, inner: list[Run], beside: int) -> str:
-        reranks = run.kind is Kind.RERANKER or (_RERANKS.search(run.name) is not None and (inner or beside))
-        if reranks:
-            return "after_rerank"
-        return "fused" if inner or (beside > 1 and _MERGES.search(run.name)) else "arm"
-
-
-def _known(stage: str) -> str | None:
-    """The list that a word names; None = there is none such."""
-    return _ALSO.get(stage, stage if stage in STAGES or (stage.startswith("arm:") and stage != "arm:") else None)
+    def _stage(self, run: Run, inner: list[Run], beside: int) -> Stage:
+        if run.kind is Kind.RERANKER or ((inner or beside) and RERANKS.search(run.name)):
+            return Stage.AFTER_RERANK
+        return Stage.FUSED if inner or (beside > 1 and MERGES.search(run.name)) else Stage.ARM
 
 
 def _parents(runs: Sequence[Run]) -> dict[str, str]:
@@ -240,15 +211,17 @@ def _add(found: Retrieval, part: Retrieval, report: ImportReport) -> None:
         _add_arm(found, name, run, report)
     for stage, run in part.lists.items():
         if stage in found.lists:
-            report.note(f"several lists for {stage}: the last one is taken", run.place)
+            report.note(f"several lists for {stage.value}: the last one is taken", run.place)
         found.lists[stage] = run
 
 
 def _add_arm(found: Retrieval, name: str, run: Run, report: ImportReport) -> None:
     """Add an arm under a name that no other has: with its LangChain tag (`retriever_2`), else numbered."""
-    if name in found.arms:
-        tag = next((f"{name} {tag}" for tag in run.tags if _ARM_TAG.match(tag)), name)
-        free = (name if n == 1 else f"{name} #{n}" for n in range(1, len(found.arms) + 3))
-        name = tag if tag not in found.arms else next(each for each in free if each not in found.arms)
+    tag = next((f"{name} {tag}" for tag in run.tags if _ARM_TAG.match(tag)), name)
+    if name in found.arms and tag not in found.arms:
+        name = tag
+    elif name in found.arms:
+        free = (f"{name} #{number}" for number in range(2, len(found.arms) + 3))
+        name = next(each for each in free if each not in found.arms)
         report.note("an arm was asked several times in one query: each is an arm, NAME #2", f"{run.place}, {name}")
     found.arms[name] = run
