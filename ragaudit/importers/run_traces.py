@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ragaudit.importers.conventions import K, query_id_in, set_by_convention
+from ragaudit.importers.conventions import K, OBJECTS, query_id_in, set_by_convention
 from ragaudit.importers.draft import Draft
 from ragaudit.importers.formats import Options
 from ragaudit.importers.labels import set_gold
@@ -49,13 +49,12 @@ class _Whole:
 
 
 def rows_of(runs: Sequence[Run], about: About, options: Options, report: ImportReport) -> Iterator[dict[str, Any]]:
-    """One row for each retrieval. With several in one trace the query ids get `#1`, `#2`; each keeps its own lists."""
+    """One row for each retrieval. With several in one trace the query ids get `~1`, `~2`; each keeps its own lists."""
     root = root_of(runs)
     found = retrievals(runs, options.stages, report)
     whole = _Whole(runs, root, about, _metadata(runs, root, about), options, report, len(found) == 1)
     if not found:
-        why = "no run of it finished" if not any(run.is_finished for run in runs) else "no retrieval in the trace"
-        report.skip(why, root.place)
+        report.skip("no retrieval in the trace", root.place)
         return
     query_id = query_id_in(whole.metadata) or about.trace_id
     if len(found) > 1:
@@ -123,10 +122,8 @@ def _k(retrieval: Retrieval, draft: Draft) -> int | None:
 
 def _hits(run: Run, options: Options, report: ImportReport) -> Hits | None:
     if run.documents is None:
-        why = (
-            "steps that failed: their lists are absent" if run.error else "steps without output: their lists are absent"
-        )
-        report.note(why if run.is_finished else "steps that never ended: their lists are absent", run.place)
+        what = "failed" if run.error else "gave no output" if run.is_finished else "never ended"
+        report.note(f"steps that {what}: their lists are absent", run.place)
         return None
     return hits_of(run.documents, report, run.place, texts=options.texts)
 
@@ -208,8 +205,11 @@ def _by_convention(draft: Draft, retrieval: Retrieval, whole: _Whole) -> None:
     for name, types in (("query_rewrite", (str, list, dict)), ("slices", (dict,))):
         value = metadata.get(name)
         draft.observed(name, value if isinstance(value, types) else None)
-    sent = [run.filter for run in (*retrieval.arms.values(), *retrieval.lists.values()) if run.filter is not None]
-    draft.derived("filters_applied", sent[0] if sent and all(each == sent[0] for each in sent) else None)
+    sent = [run.filter for run in retrieval.arms.values()]
+    if sent and sent[0] is not None and all(each == sent[0] for each in sent):
+        draft.derived("filters_applied", sent[0])
+    elif any(each is not None for each in sent):
+        whole.report.note("the arms did not all use the same filter: each has its own in arm_status", whole.root.place)
 
 
 def _by_documents(draft: Draft, lists: list[Hits], report: ImportReport, place: str) -> None:
@@ -238,11 +238,11 @@ def _same_text(
 
 
 def _metadata(runs: Sequence[Run], root: Run, about: About) -> dict[str, Any]:
-    """Of the trace, else of its root, else of its retrievers, but for their own limits; JSON texts are read."""
+    """Of the trace, else of its root, else of its retrievers, but for their own limits and filters."""
     merged: dict[str, Any] = {}
     for run in reversed(runs):
         if run.kind in (Kind.RETRIEVER, Kind.RERANKER) and run is not root:
-            merged |= {key: value for key, value in decoded_map(run.metadata).items() if key not in K}
+            merged |= {key: value for key, value in decoded_map(run.metadata).items() if key not in (*K, *OBJECTS)}
     return merged | decoded_map(root.metadata) | decoded_map(about.metadata)
 
 
