@@ -11,7 +11,7 @@ from ragaudit.importers.formats import Format, Options, Row, Sample, Table
 from ragaudit.importers.inputs import records
 from ragaudit.importers.passages import documents_in
 from ragaudit.importers.report import ImportReport
-from ragaudit.importers.run_traces import About, rows_of
+from ragaudit.importers.run_traces import About, TraceRows
 from ragaudit.importers.run_values import answer_in, looks_like_hits, prompt_in, query_in
 from ragaudit.importers.runs import Kind, Run
 from ragaudit.importers.stage import check
@@ -58,8 +58,10 @@ def read(path: Path, options: Options, report: ImportReport) -> Iterator[Row]:
         around = list(_around(run_id, above))
         parent = next((each for each in around if each in found), None)
         by_trace.setdefault((around or [run_id])[-1], []).append(_run(run_id, raw, parent, options))
+    rows = TraceRows(options, report)
     for trace_id, runs in by_trace.items():
-        yield from ((Table.TRACES, row) for row in rows_of(runs, About(trace_id), options, report))
+        yield from ((Table.TRACES, row) for row in rows.of(runs, About(trace_id)))
+    rows.done(path.name)
 
 
 def _take(event: Mapping[str, Any], number: str, place: str, found: dict[str, dict[str, Any]]) -> None:

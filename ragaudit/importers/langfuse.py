@@ -10,7 +10,7 @@ from ragaudit.importers.formats import Format, Options, Row, Sample, Table, alon
 from ragaudit.importers.inputs import files_in, records
 from ragaudit.importers.passages import documents_at
 from ragaudit.importers.report import ImportReport
-from ragaudit.importers.run_traces import About, rows_of
+from ragaudit.importers.run_traces import About, TraceRows
 from ragaudit.importers.run_values import (
     Labels,
     answer_in,
@@ -97,6 +97,7 @@ def read_all(paths: Sequence[Path], options: Options, report: ImportReport) -> I
     by_trace: dict[str, list[dict[str, Any]]] = {}
     for raw in found.observations.values():
         by_trace.setdefault(str(raw["trace_id"]), []).append(raw)
+    rows = TraceRows(options, report)
     query_ids: dict[str, str] = {}
     for trace_id, observations in by_trace.items():
         if not any("output" in raw or "input" in raw for raw in observations):
@@ -104,12 +105,13 @@ def read_all(paths: Sequence[Path], options: Options, report: ImportReport) -> I
             report.skip(why, observations[0]["place"])
             continue
         runs = [_run(raw, options, report) for raw in observations]
-        for row in rows_of(runs, _about(trace_id, observations, found), options, report):
+        for row in rows.of(runs, _about(trace_id, observations, found)):
             query_ids.setdefault(trace_id, row["query_id"])
             yield Table.TRACES, row
     for trace_id, trace in found.traces.items():
         if trace_id not in by_trace:
             report.skip("a trace without its observations: export them too (GET /traces/ID holds them)", trace["place"])
+    rows.done(paths[0].name)
     yield from _feedback(found, query_ids, report)
 
 

@@ -10,7 +10,7 @@ from ragaudit.importers.formats import Format, Options, Row, Sample, Table, alon
 from ragaudit.importers.inputs import files_in, records
 from ragaudit.importers.passages import documents_in
 from ragaudit.importers.report import ImportReport
-from ragaudit.importers.run_traces import SESSION_KEYS, About, rows_of
+from ragaudit.importers.run_traces import SESSION_KEYS, About, TraceRows
 from ragaudit.importers.run_values import (
     Labels,
     answer_in,
@@ -33,6 +33,24 @@ _KINDS = {
     "prompt": Kind.PROMPT,
     "embedding": Kind.EMBEDDING,
 }
+_READ = (
+    "id",
+    "name",
+    "run_type",
+    "trace_id",
+    "parent_run_id",
+    "dotted_order",
+    "start_time",
+    "end_time",
+    "inputs",
+    "outputs",
+    "extra",
+    "tags",
+    "error",
+    "reference_example_id",
+    "feedback_stats",
+)
+"""The fields of a run that are kept; the rest (events, serialized) is the bulk of it."""
 _ORDER_MARK = "Z"
 """Between time and id in a segment of `dotted_order`."""
 
@@ -65,16 +83,19 @@ def read_all(paths: Sequence[Path], options: Options, report: ImportReport) -> I
     for file in (file for path in paths for file in files_in(path)):
         for place, value in records(file, report):
             _take(value, place, found, report)
-    by_trace: dict[str, list[Run]] = {}
-    for raw in found.runs.values():
-        run = _run(raw, options)
-        by_trace.setdefault(run.trace, []).append(run)
+    by_trace: dict[str, list[str]] = {}
+    for run_id, raw in found.runs.items():
+        by_trace.setdefault(_place_in_tree(raw)[0], []).append(run_id)
+    rows = TraceRows(options, report)
     query_ids: dict[str, str] = {}
-    for trace_id, runs in by_trace.items():
-        about = _about(trace_id, runs, found)
-        for row in rows_of(runs, about, options, report):
+    for trace_id, run_ids in by_trace.items():
+        runs = [_run(found.runs[run_id], options) for run_id in run_ids]
+        for row in rows.of(runs, _about(trace_id, runs, found)):
             query_ids.setdefault(trace_id, row["query_id"])
             yield Table.TRACES, row
+        for run_id in run_ids:
+            found.runs[run_id] |= {"inputs": None, "outputs": None}
+    rows.done(paths[0].name)
     yield from _feedback(found, query_ids, report)
 
 
@@ -107,7 +128,7 @@ def _merged(
     if run_id in found.runs:
         report.note("runs that come in parts (post and patch): merged by id", place)
     run = found.runs.setdefault(run_id, {"place": place})
-    run |= {k: v for k, v in record.items() if v is not None and k != "child_runs" and not (k in run and v in ({}, []))}
+    run |= {k: v for k in _READ if (v := record.get(k)) is not None and not (k in run and v in ({}, []))}
     if parent:
         run.setdefault("parent_run_id", parent.get("id"))
         run.setdefault("trace_id", parent.get("trace_id") or parent.get("id"))

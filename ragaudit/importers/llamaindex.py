@@ -13,7 +13,7 @@ from ragaudit.importers.llamaindex_events import SOURCE_NODES, Events, Query, ru
 from ragaudit.importers.llamaindex_sets import DataSets, what_set
 from ragaudit.importers.passages import hits_of
 from ragaudit.importers.report import ImportReport
-from ragaudit.importers.run_traces import About, rows_of
+from ragaudit.importers.run_traces import About, TraceRows
 from ragaudit.importers.stage import check
 
 _STORAGE = frozenset({"docstore.json", "index_store.json"})
@@ -53,31 +53,33 @@ def read_all(paths: Sequence[Path], options: Options, report: ImportReport) -> I
         if path.is_dir() and {file.name for file in files_in(path)} >= _STORAGE:
             raise InputError(f"{path}: {_INVENTORY}")
     events, sets = Events(report), DataSets(options, report)
+    rows = TraceRows(replace(options, stages={SOURCE_NODES: "final", **options.stages}), report)
     placed = (each for path in paths for file in files_in(path) for each in objects(file, report))
     for number, (place, value) in enumerate(placed, start=1):
         if _is_event(value):
             for query in events.take(value, place):
-                yield from _traces(query, options, report)
+                yield from _traces(query, rows, report)
         elif _RESPONSE.issubset(value):
             yield from _response(value, number, place, options, report)
         elif not _STORED.isdisjoint(value):
             raise InputError(f"{place}: {_INVENTORY}")
-        elif (rows := sets.take(value, number, place)) is not None:
-            yield from rows
+        elif (found := sets.take(value, number, place)) is not None:
+            yield from found
         else:
             report.skip("no event, response, evaluation or data set of LlamaIndex", place)
     yield from sets.joined()
     for query in events.rest():
-        yield from _traces(query, options, report)
+        yield from _traces(query, rows, report)
+    if options.stages:
+        rows.done(paths[0].name)
 
 
-def _traces(query: Query, options: Options, report: ImportReport) -> Iterator[Row]:
+def _traces(query: Query, rows: TraceRows, report: ImportReport) -> Iterator[Row]:
     if not query.steps:
         report.skip("no retrieval in the query", query.place)
         return
     about = About(query.id, query.text, query.answer, query.timestamp, metadata=query.tags)
-    stages = replace(options, stages={SOURCE_NODES: "final", **options.stages})
-    yield from ((Table.TRACES, row) for row in rows_of(list(runs_of(query, report)), about, stages, report))
+    yield from ((Table.TRACES, row) for row in rows.of(list(runs_of(query, report)), about))
 
 
 def _response(

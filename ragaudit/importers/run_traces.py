@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ragaudit.importers.conventions import K, OBJECTS, query_id_in, set_by_convention
+from ragaudit.importers.conventions import OBJECTS, K, query_id_in, set_by_convention
 from ragaudit.importers.draft import Draft
 from ragaudit.importers.formats import Options
 from ragaudit.importers.labels import set_gold
@@ -48,28 +48,53 @@ class _Whole:
     """There is one retrieval in it."""
 
 
-def rows_of(runs: Sequence[Run], about: About, options: Options, report: ImportReport) -> Iterator[dict[str, Any]]:
-    """One row for each retrieval. With several in one trace the query ids get `~1`, `~2`; each keeps its own lists."""
-    root = root_of(runs)
-    found = retrievals(runs, options.stages, report)
-    whole = _Whole(runs, root, about, _metadata(runs, root, about), options, report, len(found) == 1)
-    if not found:
-        report.skip("no retrieval in the trace", root.place)
-        return
-    query_id = query_id_in(whole.metadata) or about.trace_id
-    if len(found) > 1:
-        report.note("several retrievals in one trace, apart by their text: a row each, id~1, id~2", root.place)
-    for number, each in enumerate(found, start=1):
-        until = found[number].start if number < len(found) else None
-        if (draft := _draft(query_id if len(found) == 1 else f"{query_id}~{number}", each, until, whole)) is None:
-            continue
+class TraceRows:
+    """Makes the rows of one trace after the other; no query id comes twice."""
+
+    def __init__(self, options: Options, report: ImportReport) -> None:
+        self._options, self._report = options, report
+        self._query_ids: set[str] = set()
+        self._unmatched = set(options.stages)
+
+    def of(self, runs: Sequence[Run], about: About) -> Iterator[dict[str, Any]]:
+        """One row for each retrieval. With several in one trace the ids get `~1`, `~2`; each keeps its own lists."""
+        self._unmatched -= {run.name for run in runs}
+        root = root_of(runs)
+        found = retrievals(runs, self._options.stages, self._report)
+        metadata = _metadata(runs, root, about)
+        whole = _Whole(runs, root, about, metadata, self._options, self._report, len(found) == 1)
+        if not found:
+            self._report.skip("no retrieval in the trace", root.place)
+            return
+        query_id = self._free(query_id_in(metadata) or about.trace_id, about.trace_id, root.place)
         if len(found) > 1:
-            asked = about.question or root.query
-            draft.observed("notes", f"retrieval {number} of {len(found)} of the trace; asked: {asked}")
-        if until is None:
-            _answered(draft, whole)
-        draft.settle(options.k)
-        yield draft.row()
+            self._report.note(
+                "several retrievals in one trace, apart by their text: a row each, id~1, id~2", root.place
+            )
+        for number, each in enumerate(found, start=1):
+            until = found[number].start if number < len(found) else None
+            draft = _draft(query_id if len(found) == 1 else f"{query_id}~{number}", each, until, whole)
+            if draft is None:
+                continue
+            if len(found) > 1:
+                asked = about.question or root.query
+                draft.observed("notes", f"retrieval {number} of {len(found)} of the trace; asked: {asked}")
+            if until is None:
+                _answered(draft, whole)
+            draft.settle(self._options.k)
+            yield draft.row()
+
+    def done(self, place: str) -> None:
+        """Say which names of `--stage` no run had."""
+        for name in sorted(self._unmatched):
+            self._report.note(f"--stage {name}: no run has this name", place)
+
+    def _free(self, query_id: str, trace_id: str, place: str) -> str:
+        if query_id in self._query_ids:
+            self._report.note("a query id came again: the trace's id is added to it", place)
+            query_id = f"{query_id}~{trace_id}"
+        self._query_ids.add(query_id)
+        return query_id
 
 
 def _draft(query_id: str, retrieval: Retrieval, until: str | None, whole: _Whole) -> Draft | None:
@@ -177,11 +202,8 @@ def _packed(draft: Draft, hits: Hits, runs: Sequence[Run], report: ImportReport)
 def _answered(draft: Draft, whole: _Whole) -> None:
     """The answer: of the step that `--stage` names, else of the whole, else of the last call of the model."""
     runs = sorted(whole.runs, key=lambda run: run.start)
-    named = [
-        run.answer
-        for run in runs
-        if stage_of_word(whole.options.stages.get(run.name, "")) is Stage.ANSWER and run.answer is not None
-    ]
+    names = {name for name, word in whole.options.stages.items() if stage_of_word(word) is Stage.ANSWER}
+    named = [run.answer for run in runs if run.name in names and run.answer is not None]
     last = [run.answer for run in runs if run.kind is Kind.LLM and run.answer]
     answers = [*named[-1:], whole.about.answer, whole.root.answer, *last[-1:]]
     text = next((answer for answer in answers if answer is not None), None)

@@ -155,8 +155,9 @@ def test_stages_can_be_said_where_nothing_tells_them(tmp_path):
     path = jsonl(tmp_path / "runs.jsonl", flat)
     (row,), _ = read("langsmith", path)
     assert (list(row["arms"]), "fused" in row) == (["a-search", "b-search", "put together"], False)
-    stages = {"put together": "fused", "sorted": "after_rerank", "a-search": "arm:dense"}
-    (row,), _ = read("langsmith", path, stages=stages)
+    stages = {"put together": "fused", "sorted": "after_rerank", "a-search": "arm:dense", "typo": "fused"}
+    (row,), report = read("langsmith", path, stages=stages)
+    assert "--stage typo: no run has this name" in report.notes
     assert (list(row["arms"]), ids(row["fused"]), ids(row["after_rerank"])) == (
         ["dense", "b-search"],
         ["b", "a"],
@@ -272,6 +273,14 @@ def test_metadata_by_convention_fills_what_no_field_holds(tmp_path):
     }
     assert (row["filters_applied"], row["session_id"]) == ({"tenant": "acme"}, "s-1")
     assert "user_acl: taken from the field user_acl that you added" in report.notes
+
+
+def test_a_query_id_that_comes_again_gets_the_id_of_its_trace(tmp_path):
+    said = {"extra": {"metadata": {"query_id": "q-1"}}}
+    runs = [run("dense", hits=["a"], trace=trace) | said | {"id": trace} for trace in ("t1", "t2")]
+    rows, report = read("langsmith", jsonl(tmp_path / "runs.jsonl", runs))
+    assert [row["query_id"] for row in rows] == ["q-1", "q-1~t2"]
+    assert report.notes["a query id came again: the trace's id is added to it"].count == 1
 
 
 def test_feedback_and_examples_are_joined_whatever_file_they_stand_in(tmp_path):
