@@ -3,11 +3,12 @@
 import csv
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from ragaudit.errors import InputError
+from ragaudit.errors import InputError, MissingExtraError
 from ragaudit.importers.report import ImportReport
 from ragaudit.readers.lines import LineError, parse_json, read_lines
 from ragaudit.readers.parquet import is_parquet, parquet_rows
@@ -99,6 +100,17 @@ def first_records(path: Path, most: int = 20) -> tuple[Any, ...]:
         return tuple(value for _, value in islice(records(path, ImportReport()), most))
     except InputError:
         return ()
+
+
+def look_at(path: Path, values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The first records of a sample; of a folder, those of its first files."""
+    if not path.is_dir():
+        return values
+    found: list[Any] = []
+    for file in files_in(path)[:8]:
+        with suppress(MissingExtraError):  # other files of the folder may tell
+            found += first_records(file, 3)
+    return tuple(found)
 
 
 def _json(path: Path, report: ImportReport) -> Iterator[Placed]:

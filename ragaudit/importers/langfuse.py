@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ragaudit.importers.formats import Format, Options, Row, Sample, Table, alone
-from ragaudit.importers.inputs import files_in, records
+from ragaudit.importers.inputs import files_in, look_at, records
 from ragaudit.importers.passages import documents_at
 from ragaudit.importers.report import ImportReport
 from ragaudit.importers.run_traces import About, TraceRows
@@ -75,7 +75,7 @@ class _Found:
 
 def sniff(sample: Sample) -> str | None:
     """By the shapes of its API. Spans of its SDK before ingestion are OpenTelemetry, and not claimed here."""
-    for value in sample.values:
+    for value in look_at(sample.path, sample.values):
         if not isinstance(value, Mapping):
             continue
         page = value.get("data")

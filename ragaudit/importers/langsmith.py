@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ragaudit.importers.formats import Format, Options, Row, Sample, Table, alone
-from ragaudit.importers.inputs import files_in, records
+from ragaudit.importers.inputs import files_in, look_at, records
 from ragaudit.importers.passages import documents_in
 from ragaudit.importers.report import ImportReport
 from ragaudit.importers.run_traces import SESSION_KEYS, About, TraceRows
@@ -66,7 +66,7 @@ class _Found:
 
 def sniff(sample: Sample) -> str | None:
     """By run_type, which no other tool has, beside an id."""
-    for value in sample.values:
+    for value in look_at(sample.path, sample.values):
         if not isinstance(value, Mapping):
             continue
         if "run_type" in value and "id" in value:

@@ -95,6 +95,7 @@ def test_traces_and_scores_of_other_files_are_joined(tmp_path):
     jsonl(folder / "traces.jsonl", [TRACE | {"metadata": '{"query_id": "q-1"}'}, {**TRACE, "id": "lonely"}])
     score = {"id": "s", "trace_id": "t", "name": "thumb", "data_type": "BOOLEAN", "value": 0, "timestamp": "now"}
     jsonl(folder / "scores.jsonl", [score, {**score, "source": "EVAL"}, {**score, "trace_id": "x"}])
+    assert guess(folder).format.name == "langfuse"
     tables, report = read_rows("langfuse", folder)
     assert [(row["query_id"], row["session_id"]) for row in tables["traces"]] == [("q-1", "s-1")]
     assert [(event["query_id"], event["rating"]) for event in tables["feedback"]] == [("q-1", 0)]

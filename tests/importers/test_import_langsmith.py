@@ -293,6 +293,7 @@ def test_feedback_and_examples_are_joined_whatever_file_they_stand_in(tmp_path):
     said = {"run_id": "chain", "key": "user_score", "score": 1.0, "created_at": "2026-11-29T10:02:00"}
     by_model = {**said, "key": "helpful", "feedback_source": {"type": "model"}}
     jsonl(folder / "feedback.jsonl", [said, by_model, {**said, "run_id": "elsewhere"}])
+    assert (guess(folder).format.name, guess(folder).why) == ("langsmith", "runs with run_type")
     for inputs in ([folder], sorted(folder.iterdir())):
         tables, report = read_rows("langsmith", *inputs)
         (row,) = tables["traces"]
