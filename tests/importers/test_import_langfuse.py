@@ -1,5 +1,6 @@
 """Traces and observations of Langfuse: a LangChain pipeline, one written by hand, and the traps of each export."""
 
+import csv
 import json
 
 import pytest
@@ -242,3 +243,14 @@ def test_auto_says_why(tmp_path, record, why):
     path.write_text(json.dumps(record))
     found = guess(path)
     assert (found.format.name, found.why) == ("langfuse", why)
+
+
+def test_the_batch_export_of_the_web_app_may_be_csv(tmp_path):
+    raw = observation("dense", "", output=json.dumps(HITS), metadata=json.dumps({"query_id": "q-7"}))
+    path = tmp_path / "export.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(raw))
+        writer.writeheader()
+        writer.writerow(raw)
+    (row,), _ = read("langfuse", path)
+    assert (row["query_id"], ids(row["arms"]["dense"]), guess(path).format.name) == ("q-7", ["a", "b"], "langfuse")

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from import_helpers import DATA, SHARED
+from run_builders import jsonl, run
 
 from ragaudit.cli.main import execute
 
@@ -138,3 +139,18 @@ def test_an_audit_of_llamaindex_events_names_the_reranker(tmp_path, capsys):
     (query,) = audit["queries"]
     assert (query["outcome"], query["stage"]) == ("fail", "rerank")
     assert query["evidence"] == ["kb-001#1: rank 4 before the reranker, not among its output (3 kept)"]
+
+
+def test_names_out_of_a_log_reach_the_terminal_without_codes(tmp_path, capsys):
+    evil = "\x1b[31m\u202errf<script>"
+    runs = [
+        run("chain", kind="chain"),
+        run("dense", "chain", second=1, hits=["a"]),
+        run(evil, "chain", kind="tool", second=2, hits=["a"]),
+    ]
+    path = jsonl(tmp_path / "runs.jsonl", runs)
+    argv = ["import", "auto", str(path), "-o", str(tmp_path / "out"), "--k", "3", "--stage", f"{evil}x=fused"]
+    assert execute(argv) == 0
+    said = capsys.readouterr()
+    assert "because its output is a list of hits: " in " ".join(said.out.split())
+    assert not {"\x1b", "\u202e"} & set(said.out + said.err)
