@@ -54,10 +54,10 @@ def read(path: Path, options: Options, report: ImportReport) -> Iterator[Row]:
     if documents and not found:
         raise InputError(f"{path.name}: {_ALONE}")
     by_trace: dict[str, list[Run]] = {}
+    roots: dict[str, str] = {}
     for run_id, raw in found.items():
-        around = list(_around(run_id, above))
-        parent = next((each for each in around if each in found), None)
-        by_trace.setdefault((around or [run_id])[-1], []).append(_run(run_id, raw, parent, options))
+        parent = next((each for each in _around(run_id, above) if each in found), None)
+        by_trace.setdefault(_root(run_id, above, roots), []).append(_run(run_id, raw, parent, options))
     rows = TraceRows(options, report)
     for trace_id, runs in by_trace.items():
         yield from ((Table.TRACES, row) for row in rows.of(runs, About(trace_id)))
@@ -140,6 +140,17 @@ def _around(run_id: str, above: Mapping[str, str]) -> Iterator[str]:
         yield outer
         seen.add(outer)
         run_id = outer
+
+
+def _root(run_id: str, above: Mapping[str, str], known: dict[str, str]) -> str:
+    """The outermost run around it; `known` remembers those that were found before."""
+    path: dict[str, None] = {}
+    while run_id not in known and run_id not in path and run_id in above:
+        path[run_id] = None
+        run_id = above[run_id]
+    root = known.get(run_id, run_id)
+    known.update(dict.fromkeys(path, root))
+    return root
 
 
 def _is_document(value: Any) -> bool:

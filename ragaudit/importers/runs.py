@@ -6,7 +6,7 @@ by side, as in a pipeline written by hand, the name decides. `--stage NAME=LIST`
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -116,14 +116,13 @@ class _Tree:
 
     def __init__(self, runs: Sequence[Run], stages: Mapping[str, str], report: ImportReport) -> None:
         self._stages, self._report = stages, report
-        parents = _parents(runs)
         has_retriever = any(run.kind is Kind.RETRIEVER for run in runs)
         makers = [run for run in sorted(runs, key=lambda run: run.start) if self._makes_a_list(run, has_retriever)]
-        ids = {run.id for run in makers}
+        nearest = _nearest(_parents(runs), {run.id for run in makers})
         self._inner: dict[str, list[Run]] = {}
         self.tops: list[Run] = []
         for run in makers:
-            above = next((each for each in _above(run.id, parents) if each in ids), None)
+            above = nearest.get(run.id)
             if above is None:
                 self.tops.append(run)
             else:
@@ -183,21 +182,36 @@ class _Tree:
 
 
 def _parents(runs: Sequence[Run]) -> dict[str, str]:
-    """Run -> the run around it. A circle of parents is opened at its first run."""
+    """Run -> the run around it. A circle of parents is opened at the run of it that began first."""
     parents = {run.id: run.parent for run in runs if run.parent is not None}
-    for run in sorted(runs, key=lambda run: run.start):
-        if run.parent == run.id or (run.parent is not None and run.id in _above(run.parent, parents)):
-            del parents[run.id]
+    begin = {run.id: run.start for run in runs}
+    done: set[str] = set()
+    for run in runs:
+        path = dict.fromkeys([run.id])
+        while (parent := parents.get(next(reversed(path)))) is not None and parent not in done:
+            if parent in path:
+                circle = list(path)[list(path).index(parent) :]
+                del parents[min(circle, key=lambda each: begin[each])]
+                break
+            path[parent] = None
+        done |= path.keys()
     return parents
 
 
-def _above(run_id: str, parents: Mapping[str, str]) -> Iterator[str]:
-    """The ids from the parent up to the root, each once."""
-    seen = {run_id}
-    while (parent := parents.get(run_id)) is not None and parent not in seen:
-        yield parent
-        seen.add(parent)
-        run_id = parent
+def _nearest(parents: Mapping[str, str], makers: set[str]) -> dict[str, str]:
+    """Run -> the closest of `makers` around it, where there is one. Each step of the tree is climbed once."""
+    found: dict[str, str | None] = {}
+    for run_id in parents:
+        path = []
+        at: str | None = run_id
+        while at is not None and at not in found:
+            path.append(at)
+            parent = parents.get(at)
+            at = None if parent in makers else parent
+        last = parents.get(path[-1]) if path and at is None else found.get(at or "")
+        for each in path:
+            found[each] = last
+    return {run_id: above for run_id, above in found.items() if above is not None}
 
 
 def _is_same_search(one: Retrieval, other: Retrieval) -> bool:

@@ -331,6 +331,18 @@ def test_hostile_runs_do_no_harm(tmp_path):
     ]
 
 
+def test_a_retriever_under_thousands_of_runs_is_found_under_the_nearest_list(tmp_path):
+    chain = [run(f"step {n}", f"step {n - 1}" if n else "EnsembleRetriever", kind="chain") for n in range(20_000)]
+    runs = [
+        run("EnsembleRetriever", hits=["a", "b"]),
+        *chain,
+        run("dense", "step 19999", second=1, hits=["a"]),
+        run("bm25", "step 5", second=2, hits=["b"]),
+    ]
+    (row,), _ = read("langsmith", jsonl(tmp_path / "runs.jsonl", runs))
+    assert (list(row["arms"]), ids(row["fused"])) == (["dense", "bm25"], ["a", "b"])
+
+
 @pytest.mark.parametrize(
     ("records", "why"),
     [
