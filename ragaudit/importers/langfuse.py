@@ -180,7 +180,6 @@ def _run(raw: Mapping[str, Any], options: Options, report: ImportReport) -> Run:
         kind=kind,
         place=place,
         parent=str(raw["parent_observation_id"]) if raw.get("parent_observation_id") else None,
-        trace=str(raw["trace_id"]),
         start=moment(raw.get("start_time")),
         query=query_in(inputs),
         documents=at[1] if at is not None and is_hits else None,
@@ -192,7 +191,6 @@ def _run(raw: Mapping[str, Any], options: Options, report: ImportReport) -> Run:
         tags=tuple(str(tag) for tag in _listed(metadata.get("tags"))),
         metadata=metadata,
         error=str(raw.get("status_message") or "error") if failed else None,
-        is_finished=True,
     )
 
 

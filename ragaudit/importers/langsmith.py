@@ -139,7 +139,7 @@ def _run(raw: Mapping[str, Any], options: Options) -> Run:
     name = str(raw.get("name") or "")
     kind = _KINDS.get(str(raw.get("run_type")), Kind.OTHER)
     inputs, outputs, extra = decoded(raw.get("inputs")), decoded(raw.get("outputs")), decoded_map(raw.get("extra"))
-    trace, parent, start = _place_in_tree(raw)
+    _, parent, start = _place_in_tree(raw)
     wanted = kind is Kind.RETRIEVER or name in options.stages
     documents = documents_in(outputs)
     is_hits = documents is not None and (wanted or (kind is Kind.OTHER and looks_like_hits(documents)))
@@ -150,7 +150,6 @@ def _run(raw: Mapping[str, Any], options: Options) -> Run:
         kind=kind,
         place=str(raw["place"]),
         parent=parent,
-        trace=trace,
         start=start,
         query=query_in(inputs),
         documents=documents if is_hits else None,

@@ -42,7 +42,6 @@ class Run:
     kind: Kind
     place: str
     parent: str | None = None
-    trace: str = ""
     start: str = ""
     """Sorts by time within a trace."""
     query: str | None = None
