@@ -1,12 +1,14 @@
 """Records of a file, one by one, whatever holds them: JSONL, one JSON document, CSV, Parquet; plain or gzip."""
 
 import csv
+import re
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from ragaudit.errors import InputError
+from ragaudit.errors import InputError, MissingExtraError
 from ragaudit.importers.report import ImportReport
 from ragaudit.readers.lines import LineError, parse_json, read_lines
 from ragaudit.readers.parquet import is_parquet, parquet_rows
@@ -16,6 +18,7 @@ MAX_DOCUMENT = 1024 * 1024 * 1024
 """Bytes of one JSON document, which is held in memory whole. JSONL has no limit."""
 HEAD = 64 * 1024
 _TRIES = 3
+_DATA = re.compile(r"^[^.].*\.(jsonl?|ndjson|csv|tsv|parquet)(\.gz)?$", re.IGNORECASE)
 
 Placed = tuple[str, Any]
 """(`file:line` or `file[n]`, the record)."""
@@ -37,6 +40,13 @@ def records(path: Path, report: ImportReport) -> Iterator[Placed]:
         yield from _csv(path, ending, report)
     else:
         yield from _json(path, report)
+
+
+def files_in(path: Path) -> list[Path]:
+    """The file itself, or the data files of a folder by name; hidden files and folders in it are left out."""
+    if not path.is_dir():
+        return [path]
+    return sorted(each for each in path.iterdir() if each.is_file() and _DATA.search(each.name))
 
 
 def objects(path: Path, report: ImportReport) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -91,6 +101,17 @@ def first_records(path: Path, most: int = 20) -> tuple[Any, ...]:
         return tuple(value for _, value in islice(records(path, ImportReport()), most))
     except InputError:
         return ()
+
+
+def look_at(path: Path, values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The first records of a sample; of a folder, those of its first files."""
+    if not path.is_dir():
+        return values
+    found: list[Any] = []
+    for file in files_in(path)[:8]:
+        with suppress(MissingExtraError):  # other files of the folder may tell
+            found += first_records(file, 3)
+    return tuple(found)
 
 
 def _json(path: Path, report: ImportReport) -> Iterator[Placed]:

@@ -38,17 +38,23 @@ def documents_in(value: Any) -> list[Any] | None:
 
     A JSON text is read first.
     """
+    found = documents_at(value)
+    return None if found is None else found[1]
+
+
+def documents_at(value: Any, deepest: int = 4) -> tuple[str, list[Any]] | None:
+    """The same with the keys that lead to the list, as `results.matches`; empty = the value itself."""
     if isinstance(value, str):
         try:
             value = json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
     if isinstance(value, list):
-        return value if all(isinstance(item, dict | str) or _is_pair(item) for item in value) else None
-    if isinstance(value, Mapping):
+        return ("", value) if all(isinstance(item, dict | str) or _is_pair(item) for item in value) else None
+    if isinstance(value, Mapping) and deepest > 0:
         for key in LIST_KEYS:
-            if key in value and (found := documents_in(value[key])) is not None:
-                return found
+            if key in value and (found := documents_at(value[key], deepest - 1)) is not None:
+                return f"{key}.{found[0]}".rstrip("."), found[1]
     return None
 
 

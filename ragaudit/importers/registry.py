@@ -10,6 +10,10 @@ from ragaudit.importers.formats import Format, Sample
 from ragaudit.importers.inputs import first_records, head
 
 MODULES: Mapping[str, str] = {
+    "langsmith": "langsmith",
+    "langfuse": "langfuse",
+    "langchain": "langchain",
+    "llamaindex": "llamaindex",
     "deepeval": "deepeval",
     "promptfoo": "promptfoo",
     "autorag": "autorag",
@@ -65,9 +69,9 @@ def guess(path: Path) -> Guess:
         InputError: It is not there, or no format fits; the message says what was seen.
     """
     sample = sample_of(path)
-    if (how := _ours(sample)) is not None:
-        raise ConfigError(f"{path}: is in our own format already and needs no import. Run: ragaudit audit {how}.")
     claims = [(each, why) for each in formats() if (why := each.sniff(sample)) is not None]
+    if (how := _ours(sample)) is not None and not (claims and sample.path.is_dir()):  # others have a traces.jsonl too
+        raise ConfigError(f"{path}: is in our own format already and needs no import. Run: ragaudit audit {how}.")
     if not claims:
         raise InputError(
             f"{path}: no known format fits{_seen(sample)}."

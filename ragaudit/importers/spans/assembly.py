@@ -17,8 +17,9 @@ from ragaudit.importers.spans.context import (
     status_of,
 )
 from ragaudit.importers.spans.lists import Hits, lists_of
-from ragaudit.importers.spans.stages import Placed, Stage, rounds, stages_of
+from ragaudit.importers.spans.stages import Placed, rounds, stages_of
 from ragaudit.importers.spans.step import LISTS, Kind, Step
+from ragaudit.importers.stage import Stage
 from ragaudit.model.trace import Provenance
 
 _SINGLE = (Stage.FUSED, Stage.AFTER_FILTER, Stage.AFTER_THRESHOLD, Stage.AFTER_RERANK)

@@ -9,9 +9,10 @@ from ragaudit.importers.draft import Draft
 from ragaudit.importers.predicates import clauses_of
 from ragaudit.importers.report import ImportReport
 from ragaudit.importers.spans.span import Span, iso_time
-from ragaudit.importers.spans.stages import Placed, Stage
+from ragaudit.importers.spans.stages import Placed
 from ragaudit.importers.spans.step import Kind, Step, as_count, as_object
 from ragaudit.importers.spans.tree import Tree
+from ragaudit.importers.stage import Stage
 
 _SESSION = ("session.id", "gen_ai.conversation.id", "langfuse.session.id")
 _USER = ("user.id", "enduser.id", "langfuse.user.id")

@@ -1,40 +1,19 @@
 """Which list of the journey a step made: told by the user or the span, else by its place in the tree and its name."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
-from ragaudit.errors import ConfigError
 from ragaudit.evidence.spans import folded
 from ragaudit.importers.report import ImportReport
 from ragaudit.importers.spans import genai
 from ragaudit.importers.spans.lists import Listed
 from ragaudit.importers.spans.step import Kind
 from ragaudit.importers.spans.tree import Tree
+from ragaudit.importers.stage import MERGES, RERANKS, Stage, stage_of_word
+from ragaudit.importers.stage import check as check
 from ragaudit.model.trace import Provenance
 
-
-class Stage(StrEnum):
-    """What `--stage` may say."""
-
-    ARM = "arm"
-    FUSED = "fused"
-    AFTER_FILTER = "after_filter"
-    AFTER_THRESHOLD = "after_threshold"
-    RERANK_INPUT = "rerank_input"
-    AFTER_RERANK = "after_rerank"
-    FINAL = "final"
-    ANSWER = "answer"
-    IGNORE = "ignore"
-    UNKNOWN = "unknown"
-    """One list, of which nothing says which stage made it."""
-
-
 _MERGED = (Stage.FUSED, Stage.AFTER_RERANK, Stage.UNKNOWN)
-_ALSO = {"fusion": Stage.FUSED, "rerank": Stage.AFTER_RERANK, "reranked": Stage.AFTER_RERANK, "context": Stage.FINAL}
-_RERANKS = re.compile(r"re-?_?rank|(^|[^a-z])rank|compress|cross.?encod", re.IGNORECASE)
-_MERGES = re.compile(r"(^|[^a-z])rrf|fus(e|ion)|merge|ensemble|joiner|reciprocal", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -45,18 +24,6 @@ class Placed:
     stage: Stage
     how: Provenance
     arm: str = ""
-
-
-def check(stages: Mapping[str, str]) -> None:
-    """Refuse what `--stage` cannot mean.
-
-    Raises:
-        ConfigError: A value is no stage.
-    """
-    for name, value in stages.items():
-        if _stage(value) is None:
-            known = ", ".join(each.value for each in Stage if each is not Stage.UNKNOWN)
-            raise ConfigError(f"--stage {name}={value}: no such list. Use arm:NAME, or one of: {known}.")
 
 
 def stages_of(
@@ -103,23 +70,16 @@ def rounds(placed: Iterable[Placed], lists: Sequence[Listed], tree: Tree) -> lis
     return found
 
 
-def _stage(value: str) -> Stage | None:
-    value = value.partition(":")[0] if value.startswith("arm:") else value
-    if value in _ALSO:
-        return _ALSO[value]
-    return next((each for each in Stage if each.value == value and each is not Stage.UNKNOWN), None)
-
-
 def _told(listed: Listed, told: Mapping[str, str]) -> Placed | None:
     step = listed.step
     named = step.metadata.get("arm")
     for name in (step.span.name, step.name, str(named)):
         if name in told:
-            stage = _stage(told[name]) or Stage.IGNORE
+            stage = stage_of_word(told[name]) or Stage.IGNORE
             arm = told[name].partition(":")[2] or (named if isinstance(named, str) else step.name)
             return Placed(listed, stage, Provenance.OBSERVED, arm)
     said = step.metadata.get("stage")
-    stage_said = _stage(said) if isinstance(said, str) else None
+    stage_said = stage_of_word(said) if isinstance(said, str) else None
     if stage_said is not None:
         return Placed(listed, stage_said, Provenance.OBSERVED, named if isinstance(named, str) else step.name)
     return Placed(listed, Stage.ARM, Provenance.OBSERVED, named) if isinstance(named, str) and named else None
@@ -155,16 +115,16 @@ def _by_tree(
     """A retriever above others merges them, or reranks; a leaf is an arm, unless its name and place say otherwise."""
     step = listed.step
     if has_searches:
-        if _RERANKS.search(step.name):
+        if RERANKS.search(step.name):
             return Placed(listed, Stage.AFTER_RERANK, Provenance.DERIVED)
         below = [each for each in before if step.span.span_id in tree.above(each.listed.step.span.span_id)]
         if len(below) == 1 and below[0].listed.ids == listed.ids:
             return Placed(listed, Stage.IGNORE, Provenance.DERIVED)  # it passes on what the one below it found
         return Placed(listed, Stage.FUSED, Provenance.DERIVED)
     beside = [each for each in before if each.stage is Stage.ARM and tree.nearest(step.span.span_id, by_id) is None]
-    if beside and _RERANKS.search(step.name):
+    if beside and RERANKS.search(step.name):
         return Placed(listed, Stage.AFTER_RERANK, Provenance.DERIVED)
-    if len(beside) > 1 and _MERGES.search(step.name):
+    if len(beside) > 1 and MERGES.search(step.name):
         return Placed(listed, Stage.FUSED, Provenance.DERIVED)
     if len(beside) > 1 and _is_drawn_from(listed, beside):
         text = "an arm returned only what other arms had: if it is their merged list, pass --stage NAME=fused"
