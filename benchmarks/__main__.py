@@ -9,7 +9,7 @@ import argparse
 import importlib
 import time
 
-NAMES = ("metrics", "ingest", "whole_audit", "prediction", "judge_speed", "report", "record")
+NAMES = ("metrics", "ingest", "whole_audit", "prediction", "judge_speed", "report", "import_spans", "record")
 
 
 def main() -> None:
