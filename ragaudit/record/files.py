@@ -58,6 +58,7 @@ class LineFile:
         self._is_open_line = False
         if os.fstat(descriptor).st_size:
             os.lseek(descriptor, -1, os.SEEK_END)
+            # Seen while another process writes, a whole line looks open: a blank line results, which readers skip.
             self._is_open_line = os.read(descriptor, 1) != b"\n"
         return descriptor
 

@@ -4,7 +4,8 @@ import json
 
 from import_helpers import read, write
 
-from ragaudit.importers.matching import Texts, text_id
+from ragaudit.importers.matching import Texts
+from ragaudit.model.texts import text_id
 
 TEXTS = Texts.of([{"chunk_id": "c1", "text": "one text"}, {"chunk_id": "c2", "text": "two texts"}])
 

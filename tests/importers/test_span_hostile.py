@@ -6,12 +6,12 @@ import pytest
 from span_builders import DATA, ids, imported, otlp, retriever, root, span, span_id, spans_of
 
 from ragaudit.cli.main import execute
-from ragaudit.importers.matching import text_id
 from ragaudit.importers.registry import format_named
 from ragaudit.importers.report import ImportReport
 from ragaudit.importers.spans.decoding import spans_in
 from ragaudit.importers.spans.span import Span, iso_time, nanoseconds, span_id_of
 from ragaudit.importers.spans.tree import Tree
+from ragaudit.model.texts import text_id
 from ragaudit.report.import_text import import_text
 
 NAME = "dense\x1b[31m\u202e<script>alert(1)</script>"

@@ -89,7 +89,7 @@ def test_rows_after_the_end_are_dropped_and_counted(tmp_path: Path) -> None:
 def run(code: str, folder: Path) -> list[dict[str, Any]]:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     subprocess.run([sys.executable, "-c", code], cwd=folder, env=environment, check=True, timeout=60)
-    return [json.loads(line) for line in (folder / "traces.jsonl").read_text().splitlines()]
+    return [json.loads(line) for line in (folder / "traces.jsonl").read_text().splitlines() if line]
 
 
 def test_what_is_queued_is_written_at_exit(tmp_path: Path) -> None:
