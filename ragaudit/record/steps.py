@@ -78,8 +78,9 @@ class Journey:
 
     def record(self, recorder: Recorder, stages: Stages) -> None:
         """It has ended: fill the open query, or write one of its own. What retrieved nothing at all is no query."""
-        if self.query is not None and self.query.is_open:
-            self._fill(self.query, stages)
+        if self.query is not None:
+            if self.query.is_open:  # else it was not sampled, or has ended
+                self._fill(self.query, stages)
             return
         if not self.steps:
             return

@@ -292,3 +292,21 @@ def test_the_user_s_word_on_a_stage_goes_before_the_name(rec: Recorder, tmp_path
     assert list(row["arms"]) == ["dense", "words"]
     assert "after_threshold" in row
     assert "after_rerank" not in row
+
+
+def test_a_streamed_answer_is_recorded_when_it_has_ended(rec: Recorder, tmp_path: Path) -> None:
+    tokens = pipeline().stream(QUESTION, config={"callbacks": [RagAuditHandler(rec)]})
+    assert "".join(str(token.content) for token in tokens) == "Fourteen days."
+    rec.close()
+    (row,) = traces(tmp_path)
+    assert row["answer"] == {"text": "Fourteen days."}
+    assert row["final_context_ids"][0] == GOLD
+
+
+def test_runs_inside_a_query_that_is_not_sampled_are_not_recorded(tmp_path: Path) -> None:
+    rec = Recorder(tmp_path / "traces.jsonl", sample=0.0)
+    for_all = Recorder(tmp_path / "all.jsonl")
+    with rec.query(QUESTION):
+        pipeline().invoke(QUESTION, config={"callbacks": [RagAuditHandler(for_all)]})
+    for_all.close()
+    assert list(tmp_path.iterdir()) == []

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 from opentelemetry.sdk.trace import ReadableSpan, SpanLimits, TracerProvider
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, Tracer, set_span_in_context
+from record_corpus import CHUNKS, GOLD, QUESTION, USER, K, audited, lexical, rerank, text_of, write_inventory
 
+from ragaudit.cli.main import execute
 from ragaudit.record.otel import RagAuditSpanProcessor
 
 KIND = "openinference.span.kind"
@@ -157,3 +159,39 @@ def test_a_span_of_another_kind_of_object_raises_nothing(path: Path) -> None:
     processor.on_end(object())  # type: ignore[arg-type]
     processor.shutdown()
     assert processor.faults.counts() == {"on_start: AttributeError": 1, "on_end: AttributeError": 1}
+
+
+def documents(prefix: str, names_: list[str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for n, name in enumerate(names_):
+        found |= {f"{prefix}.{n}.document.id": name, f"{prefix}.{n}.document.content": text_of(name)}
+    return found
+
+
+@pytest.mark.parametrize(
+    ("top_n", "verdict"), [(20, ("pass", "none")), (2, ("fail", "rerank"))], ids=["healthy", "reranker keeps too few"]
+)
+def test_spans_that_were_recorded_are_imported_and_audited_as_they_are(
+    top_n: int, verdict: tuple[str, str], path: Path, tmp_path: Path
+) -> None:
+    tracer, processor = tracing(path)
+    mine = {name: text for name, (tenant, text) in CHUNKS.items() if tenant == "acme"}
+    found = [name for name, _ in lexical(QUESTION, mine, 6)]
+    best = [name for name, _ in rerank(found)][-top_n:]
+    said = {"query_id": "q1", "user_acl": USER, "filters": {"tenant": "acme"}, "k_final": K}
+    with tracer.start_as_current_span(
+        "rag", attributes={KIND: "CHAIN", "input.value": QUESTION, "metadata": json.dumps(said)}
+    ):
+        with tracer.start_as_current_span("bm25", attributes={KIND: "RETRIEVER", "input.value": QUESTION}) as span:
+            span.set_attributes(documents("retrieval.documents", found))
+        with tracer.start_as_current_span("reranker", attributes={KIND: "RERANKER"}) as span:
+            span.set_attributes(documents("reranker.input_documents", found))
+            span.set_attributes(documents("reranker.output_documents", best))
+        with tracer.start_as_current_span("llm", attributes={KIND: "LLM"}) as span:
+            span.set_attribute("llm.input_messages.0.message.content", "\n".join(text_of(name) for name in best[:K]))
+    processor.shutdown()
+    bundle = tmp_path / "bundle"
+    assert execute(["import", "spans", str(path), "-o", str(bundle), "-q"]) == 0
+    write_inventory(bundle)
+    (bundle / "qrels.tsv").write_text(f"q1\t0\t{GOLD}\t1\n")
+    assert audited(bundle) == {"q1": verdict}
