@@ -86,9 +86,7 @@ def _hit(item: Any, rank: int) -> Row:
     text = text if text is not None else next((meta[n] for n in _TEXTS if isinstance(meta.get(n), str)), None)
     found = _get(item, _IDS)
     nested = meta.get("metadata") if isinstance(meta.get("metadata"), Mapping) else meta.get("meta")
-    if isinstance(
-        nested, Mapping
-    ):  # Qdrant points that LangChain or Haystack wrote: their own id stands in the payload
+    if isinstance(nested, Mapping):  # a Qdrant point that LangChain or Haystack wrote: the payload has their own id
         found = next((meta[n] for n in _META_IDS if meta.get(n) is not None), found)
         meta = nested
     elif isinstance(meta.get("_node_content"), str):  # the same by LlamaIndex, with the node as JSON

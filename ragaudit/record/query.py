@@ -247,10 +247,12 @@ class Query:
         """What an open query holds under a field so far, for adapters; None = nothing."""
         return None if self._row is None else self._row.get(name)
 
-    def last(self) -> list[Row] | None:
-        """The last list before packing so far, for adapters."""
+    def candidates(self) -> list[Row]:
+        """What could be packed, for adapters: the last list so far, or all arms when nothing joined them."""
         with self._lock:
-            return None if self._row is None else last_list(self._row)
+            row = self._row or {}
+            joined = last_list(row)
+            return joined if joined is not None else [hit for hits in row.get("arms", {}).values() for hit in hits]
 
     def derived(self, **fields: Any) -> None:
         """Fields that an adapter concluded; what was observed already stays."""

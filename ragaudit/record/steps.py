@@ -174,10 +174,10 @@ def _context(query: Query, journey: Journey, pool: list[Row] | None) -> None:
         return
     if journey.prompt is None:
         return
-    pool = pool if pool is not None else query.last()
     if query.says("final_context_ids") is not None:
         query.prompted(journey.prompt)
-    elif pool is not None:
+    else:
+        pool = pool if pool is not None else query.candidates()
         texts = {hit["id"]: hit["text"] for hit in pool if "text" in hit}
         if ids := packed(texts.items(), journey.prompt):
             packed_texts = {each: texts[each] for each in ids}

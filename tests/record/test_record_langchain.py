@@ -260,16 +260,17 @@ def test_runs_inside_a_query_of_the_recorder_fill_that_one(rec: Recorder, tmp_pa
     store = TenantStore(Words())
     store.add_documents([document(name) for name in CHUNKS])
     config: Any = {"callbacks": [RagAuditHandler(rec)]}
-    with rec.query(QUESTION, "q1", user_acl=USER):
+    with rec.query(QUESTION, "q1", user_acl=USER) as q:
+        q.arm("bm25", [(GOLD, 1.0, text_of(GOLD))])
         found = store.as_retriever(search_kwargs={"k": 4}).invoke(QUESTION, config=config)
-        packed = found[1:3]
-        text = "\n".join(d.page_content for d in reversed(packed))
+        packed = found[:2]
+        text = "\n".join([text_of(GOLD), *(d.page_content for d in reversed(packed))])
         FakeListChatModel(responses=["So."]).invoke(f"Use {text}", config=config)
     rec.close()
     (row,) = traces(tmp_path)
     assert row["query_id"] == "q1"
     assert [hit["id"] for hit in row["arms"]["dense"]] == [d.id for d in found]
-    assert row["final_context_ids"] == [packed[1].id, packed[0].id]
+    assert row["final_context_ids"] == [GOLD, packed[1].id, packed[0].id]
     assert row["answer"] == {"text": "So."}
 
 
