@@ -13,7 +13,7 @@ from ragaudit.record.guard import shielded
 from ragaudit.record.hits import Row, hits_of
 from ragaudit.record.plain import number
 from ragaudit.record.prompt import prompt_text
-from ragaudit.record.query import current
+from ragaudit.record.query import current, leave
 from ragaudit.record.recorder import Recorder
 from ragaudit.record.steps import Journey, Stages, Step
 
@@ -61,8 +61,8 @@ class RagAuditTracer(Tracer):
                 yield watched
                 failed = False
             finally:
-                _journey.reset(token)
-                _span.reset(span_token)
+                leave(_journey, token)
+                leave(_span, span_token)
                 if journey is not None:
                     error = getattr(sys.exc_info()[0], "__name__", None) if failed else None
                     end = functools.partial(self._ended, watched, journey, error, is_outermost)
@@ -119,11 +119,9 @@ class _Watched(Span):
 
 def _copied(value: Any) -> Any:
     """The outer objects only: what a component puts into its inputs later is not seen."""
-    return (
-        {key: list(item) if isinstance(item, list) else item for key, item in value.items()}
-        if isinstance(value, dict)
-        else value
-    )
+    if type(value) is not dict:
+        return value
+    return {key: list(item) if type(item) is list else item for key, item in value.items()}
 
 
 def _step(

@@ -73,7 +73,7 @@ class Query:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._token is not None:
-            _leave(self._token)
+            leave(_current, self._token)
             self._token = None
         if kind is not None:
             self.failed(kind.__name__)
@@ -346,8 +346,9 @@ def _free(name: str, taken: Mapping[str, Any]) -> str:
     return free
 
 
-def _leave(token: "Token[Query | None]") -> None:
+def leave(variable: ContextVar[Any], token: Token[Any]) -> None:
+    """Set a variable back; to None where it was entered in another context: another task finished a generator."""
     try:
-        _current.reset(token)
-    except ValueError:  # left in another context than entered: a generator that another task finished
-        _current.set(None)
+        variable.reset(token)
+    except ValueError:
+        variable.set(None)

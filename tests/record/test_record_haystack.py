@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Iterator
+from contextvars import copy_context
 from pathlib import Path
 from typing import Any
 
@@ -214,3 +215,17 @@ def test_two_asynchronous_runs_are_two_queries(rec: Recorder, tmp_path: Path) ->
     rec.close()
     rows = {row["query_text"]: set(row["arms"]) for row in traces(tmp_path)}
     assert rows == {"refunds arrive": {"bm25", "dense"}, "keys expire": {"bm25", "dense"}}
+
+
+def test_a_run_that_is_read_step_by_step_in_other_contexts_goes_on(rec: Recorder, tmp_path: Path) -> None:
+    tracer = tracing.tracer.actual_tracer
+    outer = tracer.trace("haystack.pipeline.run", {"haystack.pipeline.input_data": {"a": {"query": QUESTION}}})
+    inner = tracer.trace(
+        "haystack.component.run", {"haystack.component.name": "a", "haystack.component.type": "XRetriever"}
+    )
+    copy_context().run(outer.__enter__)
+    span = inner.__enter__()
+    span.set_content_tag("haystack.component.output", {"documents": []})
+    inner.__exit__(None, None, None)
+    copy_context().run(outer.__exit__, None, None, None)
+    assert rec.stats().errors == {}
