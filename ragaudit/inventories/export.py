@@ -1,7 +1,7 @@
 """Reads a store page by page into the unfinished export; going on where an earlier run stopped."""
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -90,7 +90,7 @@ def export(
         work.put("snapshot_at", datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"))
         work.put("first", {"rows": now.rows, "mark": now.mark})
     if not work.get("ended"):
-        _read(reader, work, asked, progress)
+        _read(reader, work, asked, now.embedding_model, progress)
     last = reader.contents()
     first = work.get("first")
     return Seen(
@@ -102,8 +102,9 @@ def export(
     )
 
 
-def _read(reader: Reader, work: Work, asked: Asked, progress: Callable[[int], None]) -> None:
+def _read(reader: Reader, work: Work, asked: Asked, model: str | None, progress: Callable[[int], None]) -> None:
     done = work.count()
+    fields = replace(asked.fields, embedding_model=asked.fields.embedding_model or model)
     for page in reader.pages(work.get("after"), PAGE if asked.limit is None else min(PAGE, asked.limit)):
         notes: dict[str, tuple[int, str]] = {}
 
@@ -111,7 +112,7 @@ def _read(reader: Reader, work: Work, asked: Asked, progress: Callable[[int], No
             count, first = notes.get(what, (0, key))
             notes[what] = (count + 1, first)
 
-        rows = [(record, chunk_row(record, asked.fields, note, with_text=asked.with_text)) for record in page.records]
+        rows = [(record, chunk_row(record, fields, note, with_text=asked.with_text)) for record in page.records]
         rows = [pair for pair in rows if _wanted(pair[1], asked)]
         if asked.limit is not None and done + len(rows) > asked.limit:
             work.add(rows[: asked.limit - done], notes, {"after": page.after, "cut": True, "ended": True})

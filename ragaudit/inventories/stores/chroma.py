@@ -1,12 +1,12 @@
 """Chroma: a folder of a PersistentClient, or a server over HTTP."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from ragaudit.errors import InputError
+from ragaudit.inventories.chroma_copy import copied
 from ragaudit.inventories.clients import calls, chosen, client
 from ragaudit.inventories.records import Contents, Page, Reader, Record, Store, Where, lower, measured
 
@@ -17,7 +17,6 @@ _METRICS = {
     "ip": ("dot", "1 - dot product"),
 }
 _MODELS = ("embedding_model", "model_name", "model")
-_FILE = "chroma.sqlite3"
 
 
 class _Chroma:
@@ -39,6 +38,7 @@ class _Chroma:
             arms={self._where.arm(ARM): _arm(settings, metadata)},
             embedding_model=_model(settings, metadata),
             revision=_text(metadata.get("index_revision")),
+            is_snapshot=not self._where.is_url,
         )
 
     def pages(self, after: Any, size: int) -> Iterator[Page]:
@@ -102,29 +102,21 @@ def _text(value: Any) -> str | None:
 def _open(where: Where) -> Iterator[Reader]:
     chromadb = client("chromadb", "chroma")
     errors = client("chromadb.errors", "chroma").ChromaError
-    # With "validate", a folder of an older version is refused where the client would otherwise rewrite its tables.
-    settings = client("chromadb.config", "chroma").Settings(
-        anonymized_telemetry=False, allow_reset=False, migrations="validate"
-    )
-    if where.is_url:
-        opened = _server(where, chromadb, settings, errors)
-    else:
-        folder = Path(where.place)
-        if not (folder / _FILE).is_file():
-            raise InputError(f"{folder}: no {_FILE} in it. Name the folder that PersistentClient was given.")
-        hint = "If an older chromadb wrote it, copy the folder, open the copy once with your client, and export that."
-        with calls(where, errors, hint=hint):
-            opened = chromadb.PersistentClient(path=str(folder), settings=settings)
-    try:
+    settings = client("chromadb.config", "chroma").Settings(anonymized_telemetry=False, allow_reset=False)
+    with ExitStack() as stack:
+        if where.is_url:
+            opened = _server(where, chromadb, settings, errors)
+        else:
+            copy = stack.enter_context(copied(Path(where.place), with_vectors=where.with_vectors))
+            with calls(where, errors, hint="Was it written by a newer chromadb than the one installed here?"):
+                opened = chromadb.PersistentClient(path=str(copy), settings=settings)
+        stack.callback(opened.close)
         with calls(where, errors):
             names = [str(each.name) for each in opened.list_collections()]
         name = chosen(where, names)
         with calls(where, errors):
             collection = opened.get_collection(name, embedding_function=None)
         yield _Chroma(where, collection)
-    finally:
-        with calls(where, errors):
-            opened.close()
 
 
 def _server(where: Where, chromadb: Any, settings: Any, errors: type[Exception]) -> Any:
