@@ -43,6 +43,8 @@ class _Unwrapped:
     source: str | None = None
     parent: str | None = None
     is_parent: bool = False
+    node: str | None = None
+    """The framework's id of the row."""
 
 
 def chunk_row(record: Record, fields: Fields, note: Note, *, with_text: bool) -> dict[str, Any]:
@@ -50,7 +52,7 @@ def chunk_row(record: Record, fields: Fields, note: Note, *, with_text: bool) ->
     inside = _unwrapped(record, note)
     metadata = inside.metadata
     text = _text(record, inside, metadata, fields)
-    own = _own_id(inside, metadata, fields)
+    own = _own_id(record, inside, metadata, fields)
     if fields.id is not None and own is None:
         note(f"without {fields.id!r}: named by the store's id", record.key)
     chunk_id = own or record.key
@@ -61,7 +63,7 @@ def chunk_row(record: Record, fields: Fields, note: Note, *, with_text: bool) ->
         "source_id": _source(inside, metadata, fields),
         "parent_id": inside.parent,
         "kind": "parent" if inside.is_parent else None,
-        "aliases": [record.key] if record.key != chunk_id else None,
+        "aliases": _aliases(record, inside, chunk_id) or None,
         "text": text if with_text else None,
         "content_hash": _logged_hash(metadata) if text is None else content_hash(text),
         "metadata": metadata or None,
@@ -125,6 +127,7 @@ def node_unwrapped(node: Mapping[str, Any], beside: Mapping[str, Any]) -> _Unwra
         source=source,
         parent=_related(relations.get(_PARENT)),
         is_parent=bool(relations.get(_CHILD)),
+        node=_named(node.get("id_")),
     )
 
 
@@ -151,15 +154,21 @@ def _text(record: Record, inside: _Unwrapped, metadata: dict[str, Any], fields: 
     return None if name is None else str(metadata.pop(name))
 
 
+def _aliases(record: Record, inside: _Unwrapped, chunk_id: str) -> list[str]:
+    ids = dict.fromkeys(each for each in (record.key, record.own_id, inside.node) if each is not None)
+    return [each for each in ids if each != chunk_id]
+
+
 def _logged_hash(metadata: Mapping[str, Any]) -> str | None:
     """A hash that stands in for the text; hashes made in another way cannot be compared."""
     found = metadata.get("content_hash")
     return found if isinstance(found, str) and found.startswith("sha256:") else None
 
 
-def _own_id(inside: _Unwrapped, metadata: Mapping[str, Any], fields: Fields) -> str | None:
-    found = _at(metadata, fields.id) if fields.id is not None else inside.own_id or metadata.get(OWN_ID)
-    return str(found) if isinstance(found, (str, int)) and not isinstance(found, bool) and found != "" else None
+def _own_id(record: Record, inside: _Unwrapped, metadata: Mapping[str, Any], fields: Fields) -> str | None:
+    if fields.id is not None:
+        return _named(_at(metadata, fields.id))
+    return inside.own_id or _named(metadata.get(OWN_ID)) or record.own_id
 
 
 def _source(inside: _Unwrapped, metadata: Mapping[str, Any], fields: Fields) -> str | None:

@@ -64,9 +64,10 @@ class _File:
             known = ", ".join(str(name)[:40] for name in list(row)[:8])
             raise InputError(f"{self._path.name}:{number}: no id (it has {known}). Name its field with --id-field.")
         metadata = row.get("metadata") if isinstance(row.get("metadata"), dict) else {}
-        payload = {name: value for name, value in row.items() if name not in ("metadata", _STORE_ID, *_VECTORS)}
+        hidden = ("metadata", _STORE_ID, *_VECTORS, *(name for name in _IDS if self._where.id_field is None))
+        payload = {name: value for name, value in row.items() if name not in hidden and value is not None}
         arms: dict[str, Held | None] = {self._where.arm(ARM): None if row.get("deleted") is True else Held()}
-        return Record(str(key), {**(metadata or {}), **payload, "chunk_id": own}, arms=arms)
+        return Record(str(key), {**(metadata or {}), **payload}, arms=arms, own_id=None if own is None else str(own))
 
     def _ids(self) -> tuple[str, ...]:
         return _IDS if self._where.id_field is None else (self._where.id_field,)
