@@ -130,9 +130,8 @@ def test_collections_of_langchain_are_told_apart(server, sql, export):
 
 
 def test_a_table_of_llamaindex(server, sql, export):
-    sql.execute(
-        "CREATE TABLE data_kb (id bigserial PRIMARY KEY, text varchar, metadata_ json, node_id varchar, embedding vector(4))"
-    )
+    columns = "id bigserial PRIMARY KEY, text varchar, metadata_ json, node_id varchar, embedding vector(4)"
+    sql.execute(f"CREATE TABLE data_kb ({columns})")
     node = {"id_": "n-1", "metadata": {"tenant": "acme"}, "relationships": {"1": {"node_id": "kb-1"}}, "text": ""}
     metadata = {"_node_content": json.dumps(node), "_node_type": "TextNode", "ref_doc_id": "kb-1", "tenant": "acme"}
     fill(
