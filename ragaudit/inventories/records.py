@@ -8,6 +8,9 @@ from typing import Any, Protocol
 
 from ragaudit.inventories.secrets import Secrets
 
+URL_VARIABLE = "RAGAUDIT_STORE_URL"
+KEY_VARIABLE = "RAGAUDIT_STORE_KEY"
+
 
 @dataclass(frozen=True, slots=True)
 class Held:

@@ -16,15 +16,13 @@ from ragaudit.inventories.clients import hushed
 from ragaudit.inventories.export import Asked, Seen, export, prepare
 from ragaudit.inventories.finish import Counts, chunks, index, sources
 from ragaudit.inventories.payloads import Fields
-from ragaudit.inventories.records import Where
+from ragaudit.inventories.records import KEY_VARIABLE, URL_VARIABLE, Where
 from ragaudit.inventories.registry import MODULES, store_named
 from ragaudit.inventories.secrets import Secrets, public
 from ragaudit.inventories.work import Work
 from ragaudit.report.inventory_text import inventory_text
 from ragaudit.store.whole_file import refuse, whole_file
 
-URL_VARIABLE = "RAGAUDIT_STORE_URL"
-KEY_VARIABLE = "RAGAUDIT_STORE_KEY"
 FILES = ("sources.jsonl", "chunks.jsonl", "index.json")
 
 
