@@ -80,7 +80,9 @@ def test_a_row_without_an_id_is_refused_with_its_fields(write, export):
 def test_parquet(tmp_path, export):
     arrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
-    parquet.write_table(arrow.Table.from_pylist([{**ROWS[0], "deleted": False}, ROWS[1]]), tmp_path / "inventory.parquet")
+    parquet.write_table(
+        arrow.Table.from_pylist([{**ROWS[0], "deleted": False}, ROWS[1]]), tmp_path / "inventory.parquet"
+    )
     done = export("file", tmp_path / "inventory.parquet")
     assert (done.account["rows"], done.chunks["c1"]["acl"], done.chunks["c2"]["in"]) == (2, ["a"], {"dense": False})
 
