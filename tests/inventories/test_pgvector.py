@@ -1,7 +1,8 @@
 """Against a real PostgreSQL with pgvector, started by the tests on a Unix socket."""
 
 import json
-import os
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from inventory_builders import CORPUS, LENGTHS, VECTORS, needs
@@ -13,21 +14,20 @@ SECRET = "s3cr3t-pass"
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    """The address of a server with pgvector; it ends with the tests of this file."""
-    runtime = tmp_path_factory.mktemp("run")
-    runtime.chmod(0o700)
-    before = os.environ.get("XDG_RUNTIME_DIR")
-    os.environ["XDG_RUNTIME_DIR"] = str(runtime)
-    with hushed():
+def server():
+    """The address of a server with pgvector; it ends with the tests of this file.
+
+    Not below pytest's folder: root starts the server as another user, whom pytest keeps out of there.
+    """
+    with TemporaryDirectory(prefix="ragaudit-pg-") as folder, pytest.MonkeyPatch.context() as patch, hushed():
+        runtime = Path(folder) / "run"
+        runtime.mkdir(mode=0o700)
+        patch.setenv("XDG_RUNTIME_DIR", str(runtime))
         import pgserver
 
-        running = pgserver.get_server(tmp_path_factory.mktemp("pg") / "data", cleanup_mode="delete")
+        running = pgserver.get_server(Path(folder) / "data", cleanup_mode="stop")
         yield running.get_uri()
         running.cleanup()
-    os.environ.pop("XDG_RUNTIME_DIR")
-    if before is not None:
-        os.environ["XDG_RUNTIME_DIR"] = before
 
 
 @pytest.fixture

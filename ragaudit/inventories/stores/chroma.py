@@ -1,13 +1,14 @@
 """Chroma: a folder of a PersistentClient, or a server over HTTP."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from ragaudit.inventories.chroma_copy import copied
+from ragaudit.errors import InputError
 from ragaudit.inventories.clients import calls, chosen, client
+from ragaudit.inventories.copies import copied
 from ragaudit.inventories.records import Contents, Page, Reader, Record, Store, Where, lower, measured
 
 ARM = "dense"
@@ -16,6 +17,7 @@ _METRICS = {
     "l2": ("l2", "squared Euclidean distance"),
     "ip": ("dot", "1 - dot product"),
 }
+_FILE = "chroma.sqlite3"
 _MODELS = ("embedding_model", "model_name", "model")
 
 
@@ -107,7 +109,7 @@ def _open(where: Where) -> Iterator[Reader]:
         if where.is_url:
             opened = _server(where, chromadb, settings, errors)
         else:
-            copy = stack.enter_context(copied(Path(where.place), with_vectors=where.with_vectors))
+            copy = stack.enter_context(_copied(where))
             with calls(where, errors, hint="Was it written by a newer chromadb than the one installed here?"):
                 opened = chromadb.PersistentClient(path=str(copy), settings=settings)
         stack.callback(opened.close)
@@ -117,6 +119,14 @@ def _open(where: Where) -> Iterator[Reader]:
         with calls(where, errors):
             collection = opened.get_collection(name, embedding_function=None)
         yield _Chroma(where, collection)
+
+
+def _copied(where: Where) -> AbstractContextManager[Path]:
+    folder = Path(where.place)
+    if not (folder / _FILE).is_file():
+        raise InputError(f"{folder}: no {_FILE} in it. Name the folder that PersistentClient was given.")
+    vectors = () if where.with_vectors else tuple(path.name for path in folder.iterdir() if path.is_dir())
+    return copied(folder, leave_out=vectors)
 
 
 def _server(where: Where, chromadb: Any, settings: Any, errors: type[Exception]) -> Any:

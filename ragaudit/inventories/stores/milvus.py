@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from ragaudit.errors import InputError
 from ragaudit.inventories.clients import calls, chosen, client
+from ragaudit.inventories.copies import copied
 from ragaudit.inventories.records import Contents, Held, Page, Reader, Record, Store, Where, higher, lower, measured
 
 ARM = "dense"
@@ -50,6 +51,7 @@ class _Milvus:
             arms={self._arm(name): self._facts(name) for name in self._kinds},
             embedding_model=properties.get("embedding_model"),
             revision=properties.get("index_revision"),
+            is_snapshot=not self._where.is_url,
         )
 
     def pages(self, after: Any, size: int) -> Iterator[Page]:
@@ -116,17 +118,18 @@ def _open(where: Where) -> Iterator[Reader]:
     error = client("pymilvus.exceptions", "milvus").MilvusException
     if not where.is_url and not Path(where.place).exists():
         raise InputError(f"{where.place}: no such file. Name the file that MilvusClient was given.")
-    with calls(where, error):
-        opened = library.MilvusClient(where.place, **({"token": where.key} if where.key else {}))
-    try:
+    with ExitStack() as stack:
+        place = (
+            where.place if where.is_url else str(stack.enter_context(copied(Path(where.place), leave_out=("LOCK",))))
+        )
+        with calls(where, error):
+            opened = library.MilvusClient(place, **({"token": where.key} if where.key else {}))
+        stack.callback(opened.close)
         with calls(where, error):
             names = [str(name) for name in opened.list_collections()]
         name = chosen(where, names)
         _loaded(where, opened, name, error)
         yield _Milvus(where, opened, name, error)
-    finally:
-        with calls(where, error):
-            opened.close()
 
 
 def _loaded(where: Where, opened: Any, name: str, error: type[Exception]) -> None:

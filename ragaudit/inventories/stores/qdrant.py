@@ -1,12 +1,13 @@
 """Qdrant: a server, or a local folder of qdrant-client."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from ragaudit.errors import ConfigError, InputError
 from ragaudit.inventories.clients import calls, chosen, client
+from ragaudit.inventories.copies import copied
 from ragaudit.inventories.records import Contents, Held, Page, Reader, Record, Store, Where, higher, lower, measured
 
 ARM = "dense"
@@ -53,6 +54,7 @@ class _Qdrant:
             arms=arms,
             embedding_model=model if isinstance(model, str) else None,
             revision=str(metadata["index_revision"]) if metadata.get("index_revision") else None,
+            is_snapshot=not self._where.is_url,
         )
 
     def pages(self, after: Any, size: int) -> Iterator[Page]:
@@ -90,27 +92,26 @@ def _plain_id(value: Any) -> Any:
 
 @contextmanager
 def _open(where: Where) -> Iterator[Reader]:
-    if not where.is_url:
-        _local(where)
-    library = client("qdrant_client", "qdrant")
-    errors = (client("qdrant_client.http.exceptions", "qdrant").ApiException,)
-    with calls(where, *errors, hint="Is the folder open in another process? qdrant-client locks it."):
-        if where.is_url:
-            opened = library.QdrantClient(url=where.place, api_key=where.key, timeout=60, check_compatibility=False)
-        else:
-            opened = library.QdrantClient(path=where.place)
-    try:
+    with ExitStack() as stack:
+        if not where.is_url:
+            _check(where)
+        library = client("qdrant_client", "qdrant")
+        errors = (client("qdrant_client.http.exceptions", "qdrant").ApiException,)
+        place = where.place if where.is_url else str(stack.enter_context(copied(Path(where.place))))
+        with calls(where, *errors):
+            if where.is_url:
+                opened = library.QdrantClient(url=place, api_key=where.key, timeout=60, check_compatibility=False)
+            else:
+                opened = library.QdrantClient(path=place)
+        stack.callback(opened.close)
         with calls(where, *errors):
             names = [str(each.name) for each in opened.get_collections().collections]
-            if where.is_url:
+            if where.is_url and where.collection not in names:
                 names += [str(each.alias_name) for each in opened.get_aliases().aliases]
         yield _Qdrant(where, opened, chosen(where, names), errors)
-    finally:
-        with calls(where, *errors):
-            opened.close()
 
 
-def _local(where: Where) -> None:
+def _check(where: Where) -> None:
     """A folder is opened by a client that unpickles every point: that runs whatever is in them."""
     folder = Path(where.place)
     if not (folder / "meta.json").is_file():
