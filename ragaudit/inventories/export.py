@@ -62,27 +62,43 @@ def prepare(work: Work, asked: Asked, *, restart: bool) -> int:
         )
     if before is None or restart:
         work.clear()
-        for name in ("after", "ended", "snapshot_at", "first", "cut"):
-            work.put(name, None)
+        _begin(work)
         work.put("asked", asked.as_state())
     return work.count()
 
 
+def _begin(work: Work) -> None:
+    for name in ("after", "ended", "snapshot_at", "first", "cut"):
+        work.put(name, None)
+
+
 def export(
-    reader: Reader, work: Work, asked: Asked, progress: Callable[[int], None], say: Callable[[str], None]
+    reader: Reader,
+    now: Contents,
+    work: Work,
+    asked: Asked,
+    progress: Callable[[int], None],
+    say: Callable[[str], None],
 ) -> Seen:
     """Read all that is left of the store.
+
+    Args:
+        reader: The store.
+        now: What it just said of itself.
+        work: The unfinished export.
+        asked: What is exported.
+        progress: Called with the rows so far.
+        say: Tells people.
 
     Raises:
         InputError: The store failed; what was read is kept.
     """
-    now = reader.contents()
     kept = work.count()
     resumed = work.get("snapshot_at") is not None and kept > 0
     if resumed and not reader.resumes:
         say(f"{asked.store} cannot go on in the middle: starting again.")
         work.clear()
-        work.put("after", None)
+        _begin(work)
         resumed = False
     if resumed:
         say(f"Going on after {kept:,} rows.")

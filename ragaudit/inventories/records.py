@@ -101,7 +101,7 @@ class Where:
     is_trusted: bool = False
     """The user says that a folder is their own, where its client unpickles what is in it."""
     id_field: str | None = None
-    text_field: str | None = None
+    """The field of the user's id, where it may be one of the store's own columns."""
     secrets: Secrets = field(default_factory=Secrets)
 
     def arm(self, name: str) -> str:

@@ -77,3 +77,17 @@ def test_the_folder_that_the_library_persisted(repository, export):
     assert done.index["arms"]["dense"]["dims"] == {"64": 12}
     assert done.chunks["kb-004#0"]["metadata"]["tenant"] == "globex"
     assert done.index["revision"] == "idx-2026-11-01T12:00Z"
+
+
+def test_a_folder_that_cannot_go_on_in_the_middle_starts_again(folder, export, monkeypatch):
+    from ragaudit.cli.commands import inventory
+
+    def full(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(inventory, "_write", full)
+        assert export("llamaindex", folder).code == 130
+    done = export("llamaindex", folder)
+    assert "llamaindex cannot go on in the middle: starting again." in done.err
+    assert (done.account["rows"], done.account["complete"]) == (3, True)

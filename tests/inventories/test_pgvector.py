@@ -1,5 +1,6 @@
 """Against a real PostgreSQL with pgvector, started by the tests on a Unix socket."""
 
+import atexit
 import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,6 +29,7 @@ def server():
         running = pgserver.get_server(Path(folder) / "data", cleanup_mode="stop")
         yield running.get_uri()
         running.cleanup()
+        atexit.unregister(running._cleanup)  # it would make its lock file again, in the folder that is gone
 
 
 @pytest.fixture

@@ -110,7 +110,6 @@ def command(
         arms=dict(arms),
         is_trusted=trusted,
         id_field=id_field,
-        text_field=text_field,
         secrets=Secrets.of(place if is_url else None, key),
     )
     asked = Asked(
@@ -158,8 +157,9 @@ def _run(
         stack.callback(work.close)
         prepare(work, asked, restart=restart)
         try:
-            with streams.progress("rows", reader.contents().rows) as progress:
-                seen = export(reader, work, asked, progress, streams.say)
+            now = reader.contents()
+            with streams.progress("rows", now.rows) as progress:
+                seen = export(reader, now, work, asked, progress, streams.say)
         except (KeyboardInterrupt, InputError):
             streams.say(f"{work.count():,} rows are kept in {work.path}. The same command goes on from there.")
             raise
