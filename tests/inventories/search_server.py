@@ -59,6 +59,11 @@ class Search:
         self.stats = True
         self.failed_shards = 0
         self.forbidden = False
+        self.hides_vectors = False
+
+    @staticmethod
+    def _without_vector(hit):
+        return {**hit, "_source": {name: value for name, value in hit["_source"].items() if name != "vector"}}
 
     def answer(self, method, path, body):
         if self.forbidden:
@@ -72,7 +77,11 @@ class Search:
         if path == "/kb/_mapping":
             return 200, MAPPING
         if path == "/kb/_count":
-            return 200, {"count": len(self.hits)}
+            has_vector = [hit for hit in self.hits if "vector" in hit["_source"]]
+            return 200, {"count": len(self.hits if body is None else has_vector)}
+        if path == "/kb/_search":
+            shown = {} if self.hides_vectors else {"vector": VECTORS[0]}
+            return 200, {"hits": {"hits": [{"_source": shown}]}}
         if path.startswith("/kb/_stats"):
             counts = {"docs": {"deleted": 4}, "indexing": {"index_total": len(self.hits), "delete_total": 0}}
             return (200, {"_all": {"primaries": counts}}) if self.stats else (403, {"error": {"reason": "no"}})
@@ -85,6 +94,7 @@ class Search:
         if (method, path) == ("POST", "/_search"):
             after = body.get("search_after")
             left = [hit for hit in self.hits if after is None or hit["sort"] > after]
+            left = [self._without_vector(hit) if self.hides_vectors else hit for hit in left]
             page = {"hits": {"hits": left[: body["size"]]}, "_shards": {"failed": self.failed_shards}}
             return 200, {**page, "pit_id": "pit-1"}
         return 404, {"error": {"reason": "no such index"}}

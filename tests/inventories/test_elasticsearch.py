@@ -46,7 +46,7 @@ def test_only_reads_are_sent_and_the_point_in_time_is_closed(search, export):
     opened = {("POST", "/kb/_search/point_in_time"), ("DELETE", "/_search/point_in_time")}
     wanted = opened if server.distribution == "opensearch" else elastic
     writes = {(method, path) for method, path, _ in server.asked if method != "GET"}
-    assert writes == wanted | {("POST", "/_search")}
+    assert writes == wanted | {("POST", "/_search"), ("POST", "/kb/_search"), ("POST", "/kb/_count")}
 
 
 def test_without_vectors_they_are_not_fetched_and_presence_is_not_asserted(search, export):
@@ -55,6 +55,18 @@ def test_without_vectors_they_are_not_fetched_and_presence_is_not_asserted(searc
     bodies = [body for _, path, body in server.asked if path == "/_search"]
     assert all(body["_source"] == {"excludes": ["vector"]} for body in bodies)
     assert done.chunks["kb-1#0"]["in"] == {"bm25": True}
+    assert done.index["arms"]["dense"]["chunks"] == 2
+
+
+def test_vectors_that_are_not_in_the_source_are_not_called_absent(search, export):
+    server, url = search
+    server.hides_vectors = True
+    done = export(server.distribution, "--url", url)
+    assert [row["in"] for row in done.chunks.values()] == [{"bm25": True}] * 3
+    assert done.index["arms"]["dense"]["chunks"] == 2
+    assert done.account["remarks"][0] == (
+        "vector is not in _source: which rows have it, and how long it is, cannot be read"
+    )
 
 
 def test_a_narrowed_user_is_not_complete(export):

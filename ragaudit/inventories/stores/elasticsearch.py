@@ -55,13 +55,15 @@ class _Index:
         self._dense = {path: field for path, field in fields.items() if field.get("type") in _DENSE}
         self._sparse = [path for path, field in fields.items() if field.get("type") in _SPARSE]
         self._texts = [path for path, field in fields.items() if field.get("type") == "text"]
+        self._read = {path for path in (*self._dense, *self._sparse) if where.with_vectors and self._gives_out(path)}
 
     def contents(self) -> Contents:
         rows = int(self._ask("GET", f"/{quote(self._name)}/_count")["count"])
         stats, hidden = self._stats(), self._hidden()
         arms: dict[str, dict[str, Any]] = {}
         for path, field in self._dense.items():
-            arms[self._dense_arm(path)] = {**_arm(field), **({"tombstones": stats["deleted"]} if stats else {})}
+            known = {"chunks": self._with(path), "tombstones": stats["deleted"] if stats else None}
+            arms[self._dense_arm(path)] = _arm(field) | {name: n for name, n in known.items() if n is not None}
         for path in self._sparse:
             arms[self._where.arm(path)] = {"score": higher("sparse dot product")}
         if self._texts:
@@ -69,6 +71,11 @@ class _Index:
         notes = (
             [] if stats else ["this user may not read the index statistics: writes meanwhile show only in the count"]
         )
+        if self._where.with_vectors:
+            kept = [path for path in (*self._dense, *self._sparse) if path not in self._read]
+            notes += [
+                f"{path} is not in _source: which rows have it, and how long it is, cannot be read" for path in kept
+            ]
         if self._is_opensearch:
             notes.append("document level security cannot be asked for here: if this user has it, pass --complete no")
         return Contents(
@@ -101,24 +108,50 @@ class _Index:
             self._close_pit(pit)
 
     def _body(self, pit: str, after: Any, size: int) -> dict[str, Any]:
-        source: dict[str, Any] = {} if self._where.with_vectors else {"excludes": [*self._dense, *self._sparse]}
-        if self._where.with_vectors and not self._is_opensearch and self._version >= (9, 2):
-            source["exclude_vectors"] = False  # since 9.2 vectors are left out unless asked for
+        hidden = [path for path in (*self._dense, *self._sparse) if path not in self._read]
         body = {
             "size": size,
             "pit": {"id": pit, "keep_alive": KEEP_ALIVE},
             "sort": [{"_id": "asc"}] if self._is_opensearch else [{"_shard_doc": "asc"}],
             "track_total_hits": False,
-            "_source": source or True,
+            "_source": self._source({"excludes": hidden} if hidden else {}),
         }
         return body if after is None else {**body, "search_after": after}
+
+    def _source(self, wanted: dict[str, Any]) -> Any:
+        """Since 9.2 Elasticsearch leaves vectors out unless asked for."""
+        if self._read and not self._is_opensearch and self._version >= (9, 2):
+            wanted = {**wanted, "exclude_vectors": False}
+        return wanted or True
+
+    def _gives_out(self, path: str) -> bool:
+        """Whether the field can be read back: a mapping may leave it out of `_source`. True where no row has it."""
+        source: dict[str, Any] = {"includes": [path]}
+        if not self._is_opensearch and self._version >= (9, 2):
+            source["exclude_vectors"] = False
+        body = {"size": 1, "query": {"exists": {"field": path}}, "_source": source}
+        hits = self._ask("POST", f"/{quote(self._name)}/_search", body)["hits"]["hits"]
+        return not hits or _at(hits[0].get("_source") or {}, path) is not None
+
+    def _with(self, path: str) -> int | None:
+        """How many rows have the field; None when the server does not count that."""
+        try:
+            body = {"query": {"exists": {"field": path}}}
+            return int(self._ask("POST", f"/{quote(self._name)}/_count", body)["count"])
+        except Refused:
+            return None
 
     def _record(self, hit: Mapping[str, Any]) -> Record:
         source = dict(hit.get("_source") or {})
         arms: dict[str, Held | None] = {}
-        if self._where.with_vectors:
-            arms = {self._dense_arm(path): measured(_taken(source, path)) for path in self._dense}
-            arms |= {self._where.arm(path): Held() if _taken(source, path) else None for path in self._sparse}
+        for path in self._dense:
+            vector = _taken(source, path)
+            if path in self._read:
+                arms[self._dense_arm(path)] = measured(vector)
+        for path in self._sparse:
+            weights = _taken(source, path)
+            if path in self._read:
+                arms[self._where.arm(path)] = Held() if weights else None
         if self._texts:
             held = any(_at(source, path) not in (None, "") for path in self._texts)
             arms[self._where.arm(LEXICAL)] = Held() if held else None
