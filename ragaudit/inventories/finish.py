@@ -40,8 +40,7 @@ def chunks(work: Work, asked: Asked, counts: Counts) -> Iterator[dict[str, Any]]
     for n, key, chunk_id, digest, text in work.query("SELECT n, key, chunk_id, hash, row FROM rows ORDER BY n"):
         row = json.loads(text)
         if distrusted and chunk_id != key:
-            row["chunk_id"] = key
-            row.pop("aliases", None)
+            _call_by_key(row, key)
             counts.renamed += 1
         elif not distrusted:
             first = work.one("SELECT min(n) FROM rows WHERE chunk_id = ?", chunk_id)
@@ -50,12 +49,18 @@ def chunks(work: Work, asked: Asked, counts: Counts) -> Iterator[dict[str, Any]]
             elif work.one("SELECT hash FROM rows WHERE n = ?", first) == digest and digest is not None:
                 continue
             else:
-                row["chunk_id"] = key
-                row.pop("aliases", None)
+                _call_by_key(row, key)
                 row["note"] = f"its own id {chunk_id!r} is that of another row, too"
                 counts.renamed += 1
         _count(row, counts)
         yield row
+
+
+def _call_by_key(row: dict[str, Any], key: str) -> None:
+    row["chunk_id"] = key
+    row["aliases"] = [alias for alias in row.pop("aliases", ()) if alias != key]
+    if not row["aliases"]:
+        del row["aliases"]
 
 
 def _clash(work: Work) -> bool:

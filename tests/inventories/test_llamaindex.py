@@ -2,6 +2,8 @@ import json
 
 import pytest
 
+from ragaudit.cli.main import execute
+
 
 def node(node_id, text, source, **more):
     inner = {
@@ -91,3 +93,30 @@ def test_a_folder_that_cannot_go_on_in_the_middle_starts_again(folder, export, m
     done = export("llamaindex", folder)
     assert "llamaindex cannot go on in the middle: starting again." in done.err
     assert (done.account["rows"], done.account["complete"]) == (3, True)
+
+
+def test_an_audit_with_the_inventory_names_the_node_that_was_never_written(folder, export, tmp_path, capsys):
+    """Without the inventory the same trace leaves the stage open."""
+
+    def stage_of(bundle):
+        trace = {
+            "query_id": "q1",
+            "query_text": "what is never embedded?",
+            "k_final": 1,
+            "arms": {"dense": [{"id": "n-1", "rank": 1, "score": 0.7}]},
+            "final_context_ids": ["n-1"],
+            "gold_ids": ["n-2"],
+        }
+        bundle.mkdir(exist_ok=True)
+        (bundle / "traces.jsonl").write_text(json.dumps(trace) + "\n")
+        capsys.readouterr()
+        assert (
+            execute(["audit", str(bundle), "-o", str(tmp_path / f"{bundle.name}.audit"), "--judge", "off", "--json"])
+            == 0
+        )
+        (query,) = json.loads(capsys.readouterr().out)["queries"]
+        return query["outcome"], query["stage"], query["causes"]
+
+    assert stage_of(tmp_path / "bare")[1] == "undetermined"
+    export("llamaindex", folder)
+    assert stage_of(export.out) == ("fail", "ingestion", ["chunk_not_written"])
