@@ -48,28 +48,20 @@ class Seen:
     """The limit ended it before the store did."""
 
 
-def prepare(work: Work, asked: Asked, *, restart: bool) -> int:
-    """Make the unfinished export ready for what is asked. Returns how many rows it already has.
+def prepare(work: Work, asked: Asked) -> None:
+    """Make sure that the unfinished export is of what is asked.
 
     Raises:
         ConfigError: It is the export of something else.
     """
     before = work.get("asked")
-    if before is not None and before != asked.as_state() and not restart:
+    if before is None:
+        work.put("asked", asked.as_state())
+    elif before != asked.as_state():
         raise ConfigError(
             f"{work.path}: an unfinished export of something else ({before['store']} {before['place']}). "
             "Run that one again to finish it, pass --restart to throw it away, or name another folder."
         )
-    if before is None or restart:
-        work.clear()
-        _begin(work)
-        work.put("asked", asked.as_state())
-    return work.count()
-
-
-def _begin(work: Work) -> None:
-    for name in ("after", "ended", "snapshot_at", "first", "cut"):
-        work.put(name, None)
 
 
 def export(
@@ -93,15 +85,13 @@ def export(
     Raises:
         InputError: The store failed; what was read is kept.
     """
-    kept = work.count()
-    resumed = work.get("snapshot_at") is not None and kept > 0
+    resumed = work.get("after") is not None or bool(work.get("ended"))
     if resumed and not reader.resumes:
         say(f"{asked.store} cannot go on in the middle: starting again.")
         work.clear()
-        _begin(work)
         resumed = False
     if resumed:
-        say(f"Going on after {kept:,} rows.")
+        say(f"Going on after {work.count():,} rows.")
     else:
         work.put("snapshot_at", datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"))
         work.put("first", {"rows": now.rows, "mark": now.mark})

@@ -73,16 +73,16 @@ def _clash(work: Work) -> bool:
 def _with_twins(work: Work, row: dict[str, Any], n: int, chunk_id: str, digest: str | None, counts: Counts) -> None:
     if digest is None:
         return
-    twins = [
-        key
-        for (key,) in work.query(
-            "SELECT key FROM rows WHERE chunk_id = ? AND n > ? AND hash = ? ORDER BY n", chunk_id, n, digest
-        )
-    ]
-    if twins:
-        row["aliases"] = [*row.get("aliases", []), *twins]
-        row["note"] = f"{len(twins) + 1} rows of the store"
-        counts.merged += len(twins)
+    same = "SELECT n, key FROM rows WHERE chunk_id = ? AND n > ? AND hash = ? ORDER BY n"
+    twins = list(work.query(same, chunk_id, n, digest))
+    if not twins:
+        return
+    row["aliases"] = [*row.get("aliases", []), *(key for _, key in twins)]
+    row["note"] = f"{len(twins) + 1} rows of the store"
+    counts.merged += len(twins)
+    for twin, _ in twins:
+        for arm, present in work.query("SELECT arm, present FROM held WHERE n = ?", twin):
+            row["in"] = {**row.get("in", {}), arm: bool(present) or row.get("in", {}).get(arm, False)}
 
 
 def _count(row: Mapping[str, Any], counts: Counts) -> None:

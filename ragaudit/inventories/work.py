@@ -22,8 +22,12 @@ CREATE TABLE notes (what TEXT PRIMARY KEY, count INTEGER NOT NULL, first TEXT NO
 class Work:
     """Rows that were read so far, and how far that is."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, restart: bool = False) -> None:
         """Open what is there, or begin.
+
+        Args:
+            folder: The output folder; made where it is missing.
+            restart: Throw away what is there.
 
         Raises:
             ConfigError: The folder cannot be written.
@@ -32,6 +36,8 @@ class Work:
         self.path = folder / NAME
         try:
             folder.mkdir(parents=True, exist_ok=True)
+            if restart:
+                self.path.unlink(missing_ok=True)
             self._db = sqlite3.connect(self.path, isolation_level=None)
             self._db.execute("PRAGMA synchronous = NORMAL")
             if not self._db.execute("SELECT 1 FROM sqlite_master").fetchone():
@@ -60,8 +66,9 @@ class Work:
         self._db.execute("INSERT OR REPLACE INTO state VALUES (?, ?)", (name, json.dumps(value)))
 
     def clear(self) -> None:
-        """Forget the rows; the state stays."""
-        self._db.executescript("BEGIN; DELETE FROM rows; DELETE FROM held; DELETE FROM notes; COMMIT;")
+        """Forget the rows and how far they went; what was asked stays."""
+        tables = "".join(f"DELETE FROM {table};" for table in ("rows", "held", "notes"))
+        self._db.executescript(f"BEGIN; {tables} DELETE FROM state WHERE name != 'asked'; COMMIT;")
 
     def add(
         self,
@@ -69,17 +76,25 @@ class Work:
         notes: Mapping[str, tuple[int, str]],
         state: Mapping[str, Any],
     ) -> int:
-        """Keep a page and what came of it, all or nothing. Returns how many of its rows were new."""
-        self._db.execute("BEGIN IMMEDIATE")
-        new = sum(self._add(record, row) for record, row in page)
-        for what, (count, first) in notes.items():
-            self._db.execute(
-                "INSERT INTO notes VALUES (?, ?, ?) ON CONFLICT (what) DO UPDATE SET count = count + excluded.count",
-                (what, count, first),
-            )
-        for name, value in state.items():
-            self.put(name, value)
-        self._db.execute("COMMIT")
+        """Keep a page and what came of it, all or nothing. Returns how many of its rows were new.
+
+        Raises:
+            ConfigError: The file cannot be written, as on a full disk.
+        """
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            new = sum(self._add(record, row) for record, row in page)
+            for what, (count, first) in notes.items():
+                self._db.execute(
+                    "INSERT INTO notes VALUES (?, ?, ?) "
+                    "ON CONFLICT (what) DO UPDATE SET count = count + excluded.count",
+                    (what, count, first),
+                )
+            for name, value in state.items():
+                self.put(name, value)
+            self._db.execute("COMMIT")
+        except sqlite3.OperationalError as error:
+            raise ConfigError(f"{self.path}: cannot be written ({error}). Make room and run it again.") from None
         return new
 
     def _add(self, record: Record, row: dict[str, Any]) -> bool:

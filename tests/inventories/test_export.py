@@ -32,6 +32,11 @@ def test_rows_with_the_same_id_and_text_are_one_chunk_with_all_store_ids(write, 
     assert done.account["remarks"] == ["1 rows hold the same text under the same id as another: one chunk each"]
 
 
+def test_a_chunk_is_in_an_arm_when_one_of_its_rows_is(write, export):
+    done = export("file", write(stored("1", "c1", "one", deleted=True), stored("2", "c1", "one")))
+    assert done.chunks["c1"]["in"] == {"dense": True}
+
+
 def test_an_id_that_is_not_unique_is_not_believed(write, export):
     """A `chunk_id` that counts within its document names many chunks."""
     done = export("file", write(stored("1", "0", "one"), stored("2", "0", "two"), stored("3", "1", "three")))
@@ -104,6 +109,13 @@ def test_an_interrupted_export_keeps_its_rows_and_goes_on_to_the_same_files(writ
         assert (done.out / name).read_text() == expected[name]
 
 
+def test_an_interrupted_export_of_which_nothing_was_wanted_yet_goes_on_too(write, export, monkeypatch):
+    path = three(write)
+    assert interrupted(monkeypatch, export, path, "--only", "source_id=none").code == 130
+    done = export("file", path, "--only", "source_id=none")
+    assert ("Going on after 0 rows." in done.err, done.chunks) == (True, {})
+
+
 def test_a_file_that_changed_meanwhile_is_not_complete(write, export, monkeypatch):
     path = three(write)
     interrupted(monkeypatch, export, path)
@@ -133,8 +145,10 @@ def test_files_that_are_there_are_not_written_over_and_that_is_said_first(write,
 def test_a_damaged_unfinished_export_is_named(write, export):
     export.out.mkdir()
     (export.out / ".inventory.partial").write_bytes(b"not a database" * 100)
-    done = export("file", three(write))
+    path = three(write)
+    done = export("file", path)
     assert (done.code, "the unfinished export is damaged" in done.err) == (3, True)
+    assert export("file", path, "--restart").code == 0
 
 
 def test_hostile_names_cannot_steer_the_terminal(write, export, capsys):

@@ -153,9 +153,9 @@ def _run(
     with ExitStack() as stack:
         stack.enter_context(hushed())
         reader = stack.enter_context(store_named(asked.store).open(where))
-        work = Work(output)
+        work = Work(output, restart=restart)
         stack.callback(work.close)
-        prepare(work, asked, restart=restart)
+        prepare(work, asked)
         try:
             now = reader.contents()
             with streams.progress("rows", now.rows) as progress:
