@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check lint types imports bench demo-data cassettes picture keys lock clean
+.PHONY: demo test check lint types imports bench demo-data cassettes picture docs docs-tables lock clean
 
 $(READY): requirements.lock pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -52,8 +52,11 @@ picture: $(READY)
 	$(BIN)/python docs/picture.py
 	$(BIN)/python docs/cast.py
 
-keys: $(READY)
-	$(BIN)/python docs/keys_table.py
+docs-tables: $(READY)
+	$(BIN)/python docs/tables.py
+
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 lock: $(READY)
 	$(BIN)/uv pip compile pyproject.toml --extra dev --universal --generate-hashes --no-header --no-annotate \

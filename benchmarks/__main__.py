@@ -9,7 +9,7 @@ import argparse
 import importlib
 import time
 
-NAMES = ("metrics", "ingest", "whole_audit", "prediction", "judge_speed")
+NAMES = ("metrics", "ingest", "whole_audit", "prediction", "judge_speed", "report")
 
 
 def main() -> None:

@@ -1,13 +1,14 @@
 """One batch of traces to query results: evidence, verdict, metrics, and what the judge said laid over them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ragaudit.audit.judging import Judged, complete, quadrant
 from ragaudit.audit.measure import FINAL, measure_batch, undefined_reasons
 from ragaudit.config import AclSettings, JudgeSettings, Settings
 from ragaudit.diagnosis.procedure import diagnose
 from ragaudit.diagnosis.query_facts import RunFacts
+from ragaudit.evidence.feedback import UserFeedback
 from ragaudit.evidence.identity import Identities
 from ragaudit.evidence.journey import QueryEvidence, gather
 from ragaudit.evidence.sources import lexical_only
@@ -25,6 +26,7 @@ class Surroundings:
     identities: Identities
     acl: AclSettings
     run: RunFacts
+    feedback: UserFeedback = field(default_factory=UserFeedback)
 
 
 def diagnose_batch(
@@ -100,7 +102,7 @@ def _result(
         metrics=metrics,
         undefined=undefined,
         at=values,
-        slices=_slices(evidence.trace, diagnosis, around.settings),
+        slices=_slices(evidence.trace, diagnosis, around),
         quadrant=None if judgement is None else quadrant(judgement, cuts),
     )
 
@@ -111,8 +113,8 @@ def _why(judgement: Judgement, metric: str) -> str:
     return state.value if reason is None else f"{state.value}: {reason}"
 
 
-def _slices(trace: Trace, diagnosis: Diagnosis, settings: Settings) -> dict[str, str]:
-    """The seed's three slices, then the log's own."""
+def _slices(trace: Trace, diagnosis: Diagnosis, around: Surroundings) -> dict[str, str]:
+    """The seed's three slices, then what users said, then the log's own."""
     empty = trace.final_context_ids == () or (bool(trace.arms) and not any((trace.arms or {}).values()))
     found = {
         "zero_result": "yes" if empty else "no",
@@ -121,7 +123,11 @@ def _slices(trace: Trace, diagnosis: Diagnosis, settings: Settings) -> dict[str,
     share = lexical_only(trace)
     if share is not None:
         found["lexical_only_top_k"] = share
+    said = around.feedback.about(trace)
+    if said is not None:
+        found["feedback"] = said
+    wanted = around.settings.slices
     for name, value in (trace.slices or {}).items():
-        if value is not None and (settings.slices is None or name in settings.slices):
+        if value is not None and (wanted is None or name in wanted):
             found[name] = str(value)
     return found

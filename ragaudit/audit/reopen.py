@@ -12,12 +12,13 @@ from ragaudit.config import AclSettings, Settings, fingerprint
 from ragaudit.diagnosis.preflight import Preflight
 from ragaudit.errors import InputError
 from ragaudit.evidence.candidates import Searchable, searchable
+from ragaudit.evidence.feedback import UserFeedback
 from ragaudit.evidence.identity import Identities
 from ragaudit.model.result import RunInfo, Summary
 from ragaudit.readers.bundle import Bundle, read_traces
 from ragaudit.readers.lines import sha256_of
 
-COMPUTED = ("zero_result", "acl_excluded_gold", "lexical_only_top_k")
+COMPUTED = ("zero_result", "acl_excluded_gold", "lexical_only_top_k", "feedback")
 """Slices that are worked out and not logged."""
 
 _EVERY = 1_000
@@ -59,7 +60,8 @@ def reopen(path: Path, summary: Summary, bundle: Bundle, progress: Callable[[int
             wanting.add(trace.query_id)
         if progress is not None and preflight.n % _EVERY == 0:
             progress(preflight.n)
-    around = Surroundings(bundle.settings, identities, bundle.settings.acl or AclSettings(), preflight.facts())
+    said = UserFeedback.of(bundle.feedback)
+    around = Surroundings(bundle.settings, identities, bundle.settings.acl or AclSettings(), preflight.facts(), said)
     return Audited(path, summary.run, bundle, around, searchable(bundle.inventory), frozenset(wanting))
 
 

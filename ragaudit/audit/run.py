@@ -16,6 +16,7 @@ from ragaudit.config import AclSettings, fingerprint
 from ragaudit.diagnosis.preflight import Preflight
 from ragaudit.errors import InputError
 from ragaudit.evidence.candidates import searchable
+from ragaudit.evidence.feedback import UserFeedback
 from ragaudit.evidence.identity import Identities
 from ragaudit.evidence.withheld import without_unreadable_text
 from ragaudit.model.inventory import Inventory
@@ -79,7 +80,7 @@ def audit(
     settings = bundle.settings
     acl = settings.acl or AclSettings()
     print_of_run = fingerprint(settings.pipeline, preflight.k_final, settings.acl)
-    around = Surroundings(settings, identities, acl, preflight.facts())
+    around = Surroundings(settings, identities, acl, preflight.facts(), UserFeedback.of(bundle.feedback))
     tally, judge_tally = Tally(settings.audit), JudgeTally()
     with AuditWriter(out, key=_key(bundle, print_of_run, limit, judge)) as writer:
         writer.add_inventory(bundle.inventory)

@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -114,7 +115,7 @@ def read_baseline(path: Path) -> Baseline:
 
 
 def write_baseline(baseline: Baseline, path: Path, *, replace: bool = False) -> None:
-    """Write the file: keys sorted, one query a line, so that a diff shows the queries that changed.
+    """Write the file: keys sorted, one query a line that begins with its id and how it came out, so that a diff reads.
 
     Raises:
         ConfigError: Another baseline is there and `replace` is not given, something else is there, or the folder
@@ -140,7 +141,7 @@ def baseline_text(baseline: Baseline) -> str:
     for key in sorted(plain):
         if key == "queries":
             rows = [query.model_dump(mode="json", exclude_defaults=True) for query in baseline.queries]
-            lines = ",\n".join("  " + json_line(row, sort_keys=True) for row in rows)
+            lines = ",\n".join("  " + _query_line(row) for row in rows)
             blocks.append(f' "queries": [\n{lines}\n ]' if rows else ' "queries": []')
         elif isinstance(plain[key], dict) and plain[key]:
             lines = ",\n".join(
@@ -150,6 +151,13 @@ def baseline_text(baseline: Baseline) -> str:
         else:
             blocks.append(f" {json_line(key)}: {json_line(plain[key], sort_keys=True)}")
     return "{\n" + ",\n".join(blocks) + "\n}\n"
+
+
+def _query_line(row: dict[str, Any]) -> str:
+    """What a reviewer looks for first, then the other keys sorted."""
+    first = [key for key in ("query_id", "outcome", "stage", "leaks") if key in row]
+    keys = [*first, *sorted(row.keys() - set(first))]
+    return "{" + ", ".join(f"{json_line(key)}: {json_line(row[key], sort_keys=True)}" for key in keys) + "}"
 
 
 _AGAIN = "Freeze it again with `ragaudit baseline freeze RUN.audit`."

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from ragaudit.compare.variables import Pairs
+from ragaudit.metrics.paired import DECIMALS
 from ragaudit.model.comparison import LOWER_IS_BETTER, FrozenQuery, QueryChange, Transition
 from ragaudit.model.diagnosis import Outcome
 
@@ -58,7 +59,7 @@ def change_of(was: FrozenQuery, now: FrozenQuery) -> QueryChange:
         after=now.state,
         leaks=tuple(chunk_id for chunk_id in now.leaks if chunk_id not in was.leaks),
         differences={
-            metric: round(now.metrics[metric] - was.metrics[metric], 12)
+            metric: round(now.metrics[metric] - was.metrics[metric], DECIMALS)
             for metric in was.metrics
             if metric in now.metrics and now.metrics[metric] != was.metrics[metric]
         },

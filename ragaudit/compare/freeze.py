@@ -7,7 +7,7 @@ from typing import Any
 
 from ragaudit.errors import AuditFileError
 from ragaudit.model.comparison import Baseline, FrozenAcl, FrozenJudge, FrozenQuery
-from ragaudit.model.result import QueryResult, Summary
+from ragaudit.model.result import Estimate, QueryResult, Summary
 from ragaudit.model.trace import Trace
 from ragaudit.model.variables import flat
 from ragaudit.store import AuditReader
@@ -15,6 +15,10 @@ from ragaudit.store import AuditReader
 JUDGE_OFF = "judge off"
 EVERY = 200
 """Queries between two reports of progress."""
+
+DECIMALS = 10
+"""Of every value that is frozen: the last bits of a float differ between machines, and would fill a diff. A paired
+comparison looks at one fewer (`metrics.paired.DECIMALS`), so that no tie is broken by this."""
 
 Progress = Callable[[int], None]
 """Told how much is done."""
@@ -61,7 +65,7 @@ def freeze(reader: AuditReader, name: str | None = None, *, progress: Progress =
             "inputs": {file: entry.sha256 for file, entry in run.inputs.items()},
             "outcomes": summary.outcomes,
             "stages": summary.stages,
-            "metrics": {metric: estimate for metric, estimate in summary.metrics.items() if estimate.n},
+            "metrics": {metric: _rounded(estimate) for metric, estimate in summary.metrics.items() if estimate.n},
             "queries": queries,
         }
     )
@@ -106,11 +110,18 @@ def _frozen(result: QueryResult, reader: AuditReader) -> FrozenQuery:
         k=result.k_final,
         gold=gold_digest(trace),
         access=_digest([None if trace.user_acl is None else sorted(trace.user_acl), barred]),
-        metrics={metric: value for metric, value in result.metrics.items() if value is not None},
+        metrics={metric: round(value, DECIMALS) for metric, value in result.metrics.items() if value is not None},
         undefined={metric: why for metric, why in result.undefined.items() if why != JUDGE_OFF},
         leaks=diagnosis.leaks,
         slices=result.slices,
         config=_departures(trace.config),
+    )
+
+
+def _rounded(estimate: Estimate) -> Estimate:
+    figures = {name: getattr(estimate, name) for name in ("mean", "low", "high")}
+    return estimate.model_copy(
+        update={name: value if value is None else round(value, DECIMALS) for name, value in figures.items()}
     )
 
 

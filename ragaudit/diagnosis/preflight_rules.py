@@ -53,7 +53,7 @@ def index_findings(
             "missing_inventory",
             Level.INFO,
             f"no {' and no '.join(f'{name}.jsonl' for name in missing)}: cannot decide ingestion, parse and chunk",
-            "Export what was ingested and indexed (see DATA: sources.jsonl, chunks.jsonl).",
+            "Export what was ingested and indexed (docs/data.md says which columns).",
         )
     index = inventory.index
     if index is None:

@@ -44,14 +44,16 @@ class PromptSet:
     prompts: Mapping[str, Prompt]
 
     @classmethod
-    def load(cls, folder: Path | None = None) -> Self:
+    def load(cls, folder: Path | None = None, *, part: str = "") -> Self:
         """Read the shipped prompts, and those of `folder` in place of the shipped ones of the same name.
+
+        `part` is a folder of shipped prompts that the judge does not ask with: `report`.
 
         Raises:
             ConfigError: The folder or a file in it cannot be read, or is not a prompt that can take the place of the
                 shipped one: other variables or labels, or a changed text under the shipped version.
         """
-        prompts = {path.stem: _read(path) for path in sorted(_shipped().glob("*.jinja"))}
+        prompts = {path.stem: _read(path) for path in sorted((_shipped() / part).glob("*.jinja"))}
         if folder is not None:
             if not folder.is_dir():
                 raise ConfigError(f"{folder}: is not a folder. Name the folder that holds your prompts.")

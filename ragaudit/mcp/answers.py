@@ -40,10 +40,10 @@ from ragaudit.report.as_json import query_row
 from ragaudit.report.compare_text import compare_text, verdict_sentence
 from ragaudit.report.diagnosis_text import diagnosis_text
 from ragaudit.report.findings_text import by_weight, findings_text
-from ragaudit.report.markdown import markdown
 from ragaudit.report.next_text import next_text
 from ragaudit.report.overview_text import summary_text
 from ragaudit.report.query_page import answer_text, chunk_texts
+from ragaudit.report.written import written
 from ragaudit.store import AuditReader
 from ragaudit.store.filters import EVERYTHING, FAILING, Filter, parse_filter
 from ragaudit.store.reader import Row as StoredRow
@@ -192,7 +192,7 @@ class Desk:
     def report(self, audit: str, offset: int) -> Answer:
         """The written report from a character on. Never with texts: those come one query at a time, between marks."""
         with AuditReader.open(self.folders.audit(audit)) as reader:
-            whole = outside.lines(markdown(reader.summary(), reader.iter_results(passed=False), CAUSES, STAGE_NOTES))
+            whole = outside.lines(written(reader))
         text, after = piece(whole, offset)
         data = Written(audit=audit, markdown=text, characters=len(whole), next_offset=after)
         rest = "" if after is None else f"... more of this report: offset {after}."

@@ -12,7 +12,7 @@ from ragaudit.model.comparison import Paired
 EXACT_UP_TO = 16
 """Queries that changed up to which every combination of signs is counted: 65,536 of them."""
 
-DECIMALS = 12
+DECIMALS = 9
 """Differences that are equal to so many decimals are equal: a third minus two thirds is not a value of its own."""
 
 ALPHA = 0.05

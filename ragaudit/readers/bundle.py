@@ -7,9 +7,11 @@ from pathlib import Path
 
 from ragaudit.config import Settings
 from ragaudit.errors import InputError
+from ragaudit.model.feedback import Feedback
 from ragaudit.model.inventory import Inventory
 from ragaudit.model.result import InputFile
 from ragaudit.model.trace import Trace
+from ragaudit.readers.feedback import read_feedback
 from ragaudit.readers.lines import read_lines, sha256_of
 from ragaudit.readers.parquet import is_parquet, parquet_rows
 from ragaudit.readers.problems import Problems
@@ -60,6 +62,7 @@ class Bundle:
     problems: Problems
     digests: Mapping[str, str]
     """File name -> digest of its bytes."""
+    feedback: tuple[Feedback, ...] = ()
     matched: set[str] = field(default_factory=set)
     """Query ids of the qrels that a trace was found for, as far as the traces have been read."""
 
@@ -123,6 +126,7 @@ def open_bundle(paths: BundlePaths, settings: Settings) -> Bundle:
     names = paths.names()
     qrels = None if paths.qrels is None else read_qrels(paths.qrels, names[paths.qrels], problems)
     inventory = read_inventory(paths.sources, paths.chunks, paths.index, names, problems)
+    feedback = () if paths.feedback is None else read_feedback(paths.feedback, names[paths.feedback], problems)
     return Bundle(
         name=settings.name or paths.traces.resolve().parent.name,
         paths=paths,
@@ -131,6 +135,7 @@ def open_bundle(paths: BundlePaths, settings: Settings) -> Bundle:
         qrels=qrels,
         problems=problems,
         digests={name: sha256_of(path) for path, name in names.items()},
+        feedback=tuple(feedback),
     )
 
 

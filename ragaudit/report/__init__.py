@@ -1,1 +1,1 @@
-"""The written forms of an audit: JSON, Markdown, and text for a terminal. Each reads records and returns text."""
+"""The written forms of an audit: JSON, Markdown, HTML, and text for a terminal. Each reads records and returns text."""

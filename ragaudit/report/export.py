@@ -159,7 +159,7 @@ class _Job:
 
     def render(self, out: TextIO, form: ExportFormat) -> None:
         """Through the template, which takes the queries one by one."""
-        from ragaudit.report.templating import html_environment, markdown_environment
+        from ragaudit.report.templating import html_environment, markdown_environment, styled
 
         environment = html_environment() if form is ExportFormat.HTML else markdown_environment()
         n = self.reader.count(self.selection.where, marks=self.selection.marks)
@@ -175,6 +175,7 @@ class _Job:
             with_text=self.with_text,
             unfolded=n <= OPEN,
             queries=self.pages(),
+            **(styled() if form is ExportFormat.HTML else {}),
         ):
             out.write(piece)
 

@@ -24,14 +24,19 @@ def judge_sentences(summary: Summary) -> list[str]:
             f"{queries(dangerous)} with a poor context and an answer that is faithful to it: "
             "these read well and are wrong. They are the dangerous ones."
         )
-    said += _failures(note)
+    return [*said, *_failures(note)]
+
+
+def cost_sentence(summary: Summary) -> str | None:
+    """What judging took; None when nobody judged."""
+    if summary.judge is None:
+        return None
     cost = summary.cost
     price = f"${cost.usd:.4f}" if not cost.unpriced else f"${cost.usd:.4f} and {cost.unpriced} calls of unknown price"
-    said.append(
+    return (
         f"{counted(cost.judge_calls, 'call')}, {cost.from_tape:,} of them from the tape; "
         f"{cost.input_tokens:,} tokens in, {cost.output_tokens:,} out; {price}."
     )
-    return said
 
 
 def _failures(note: JudgeNote) -> list[str]:

@@ -20,7 +20,7 @@ from ragaudit.report.figures import (
     without_stage,
 )
 from ragaudit.report.findings_text import by_weight, finding_lines
-from ragaudit.report.judged import DANGEROUS, judge_sentences
+from ragaudit.report.judged import DANGEROUS, cost_sentence, judge_sentences
 from ragaudit.report.layout import WIDTH, flow, heading, pad, wrap
 
 SHOWN = 6
@@ -94,7 +94,7 @@ def _judged(summary: Summary, width: int) -> Iterator[str]:
     if note is None:
         return
     yield heading("The judge", width)
-    for sentence in judge_sentences(summary):
+    for sentence in filter(None, (*judge_sentences(summary), cost_sentence(summary))):
         yield from wrap(for_terminal(sentence), width, first="  - ", rest="    ")
     for quadrant, n in note.quadrants.items():
         yield f"  {'!' if quadrant == DANGEROUS else ' '} {pad(for_terminal(quadrant), 38)} {queries(n)}"

@@ -229,13 +229,6 @@ def test_report_as_json_has_every_query(here, capsys):
     assert "and 100 more of 300 queries" in told(["report", "run.audit"], capsys).out
 
 
-@pytest.mark.parametrize("form", ["html", "junit", "github"])
-def test_formats_that_are_not_there_yet_are_refused(here, form, capsys):
-    write_audit(here / "run.audit")
-    said = told(["report", "run.audit", "--format", form], capsys, code=2)
-    assert f"--format {form} is not in this version. Use md or json." in said.err
-
-
 def test_reports_of_hostile_ids_are_inert(here, capsys):
     write_audit(here / "run.audit", [result(HOSTILE, gold_id=HOSTILE)], name=HOSTILE)
     for arguments in (["report", "run.audit"], ["report", "run.audit", "--json"]):

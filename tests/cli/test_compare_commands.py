@@ -1,10 +1,9 @@
 import json
 import re
 
-import click
 import pytest
 
-from ragaudit.cli.main import execute, group
+from ragaudit.cli.main import execute
 from ragaudit.model.diagnosis import Diagnosis, Outcome, Severity, Stage
 from ragaudit.model.experiment import Basis, Experiment
 from ragaudit.model.result import AclNote, Canary, Estimate, QueryResult, RunInfo, Summary
@@ -372,24 +371,6 @@ def test_a_hypothesis_cannot_steer_a_terminal_or_a_review(here, capsys):
 
 
 # --- the manual ------------------------------------------------------------------------------------------------------
-
-
-def _commands(text):
-    """Every `ragaudit WORD [WORD] ... --option` of the manual, in code."""
-    quoted = re.findall(r"`(ragaudit [^`]+)`", text) + re.findall(r"^(ragaudit .+)$", text, re.MULTILINE)
-    return [line.split() for line in quoted]
-
-
-def test_every_command_and_option_of_the_manual_exists(repository):
-    lines = _commands((repository / "docs" / "compare.md").read_text("utf-8"))
-    assert len(lines) >= 12
-    for _, name, *rest in lines:
-        command = group.get_command(click.Context(group), name)
-        assert command is not None, name
-        if isinstance(command, click.Group):
-            command = command.commands[rest[0]]
-        known = {option for parameter in command.params for option in parameter.opts}
-        assert {word for word in rest if word.startswith("--")} <= known, rest
 
 
 def test_the_gates_of_the_manual_are_read(here, repository, capsys):

@@ -303,11 +303,11 @@ def test_show_names_the_experiment_that_answers_the_query(here, demo, capsys):
     assert "Next experiment" not in told(["show", demo, "q-011"], capsys).out
 
 
-def test_the_report_ends_its_diagnosis_in_the_same_experiments(here, demo, capsys):
+def test_the_report_says_the_same_experiments_first(here, demo, capsys):
     found, _ = listed(demo, capsys)
     said = told(["report", demo], capsys).out
-    part = said.split("## Next experiment\n")[1].split("\n## ")[0]
-    assert part.startswith(f"\nChange one variable, `{found[0].variable}`: answers 2, needs a run")
+    part = said.split("## What to do next\n")[1].split("\n## ")[0]
+    assert f"\nChange one variable, `{found[0].variable}`: answers 2, needs a run" in part
     assert [line.split("|")[1].strip() for line in part.splitlines() if line.startswith("| ")][2:] == [
         each.lever for each in found[1:5]
     ]

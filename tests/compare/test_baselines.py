@@ -224,3 +224,18 @@ def test_a_name_that_leaves_the_folder_is_refused(name):
 def test_a_name_is_made_from_the_name_of_the_run(said, name):
     assert name_from(said) == name
     assert place_of(name)
+
+
+def test_a_query_line_begins_with_what_a_review_looks_for():
+    frozen = run([query("q1", stage=Stage.RERANK, recall=1 / 3, leaks=("hr#9",)), query("q2")])
+    lines = [line.strip() for line in baseline_text(frozen).splitlines() if '"query_id"' in line]
+    assert lines == [
+        '{"query_id": "q1", "outcome": "fail", "stage": "rerank", "leaks": ["hr#9"], "access": "b2:access", '
+        '"gold": "b2:gold", "k": 8, "metrics": {"recall@k": 0.3333333333333333}},',
+        '{"query_id": "q2", "outcome": "pass", "access": "b2:access", "gold": "b2:gold", "k": 8, '
+        '"metrics": {"recall@k": 1.0}}',
+    ]
+
+
+def test_the_last_bits_of_a_value_are_not_frozen(tmp_path):
+    assert frozen(tmp_path, metrics={"recall@k": 1 / 3}).queries[0].metrics == {"recall@k": 0.3333333333}

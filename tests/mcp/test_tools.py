@@ -7,7 +7,7 @@ import threading
 import anyio
 import pytest
 from mcp import Client
-from mcp_builders import DEMO, answered, ask, desk, refused
+from mcp_builders import DEMO, answered, ask, desk, few, refused
 
 from ragaudit.compare.baselines import write_baseline
 from ragaudit.compare.freeze import freeze
@@ -186,10 +186,10 @@ def test_compare_takes_a_frozen_baseline(tmp_path):
 
 def test_compare_refuses_another_access_rule_and_has_no_argument_to_accept_it(audited, tmp_path):
     session, *_ = audited
-    other = shutil.copytree(DEMO, tmp_path / "other")
+    demo, other = few(tmp_path / "demo"), few(tmp_path / "other")
     config = other / "ragaudit.toml"
     config.write_text(config.read_text().replace('rule = "any"', 'rule = "all"'))
-    both = desk(tmp_path / "scratch", DEMO, other)
+    both = desk(tmp_path / "scratch", demo, other)
     answered(both, "audit", bundle="demo")
     answered(both, "audit", bundle="other")
     said = refused(both, "compare", base="session:demo", candidate="session:other")
@@ -208,7 +208,7 @@ def test_the_report_comes_in_parts_that_make_the_whole(audited):
         assert len(data["markdown"]) <= MAX_CHARACTERS
         offset = data["next_offset"]
     whole = "".join(parts)
-    assert len(parts) == 3
+    assert len(parts) == 2
     assert len(whole) == data["characters"]
     assert whole.startswith("# RAG audit: demo")
     assert "## Method" in whole

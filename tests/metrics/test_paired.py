@@ -50,6 +50,13 @@ def test_thirds_that_add_up_differently_count_as_equal():
     assert sign_flip_p(thirds, seed=0) == sign_flip_p(whole, seed=0)
 
 
+def test_values_of_ten_decimals_tie_as_the_whole_ones_do():
+    before, after = [1 / 3, 0.0, 2 / 3, 1 / 3], [2 / 3, 1 / 3, 1 / 3, 1.0]
+    short = paired([round(v, 10) for v in before], [round(v, 10) for v in after], seed=0)
+    whole = paired(before, after, seed=0)
+    assert (short.p, short.wins, short.losses) == (whole.p, 3, 1)
+
+
 @pytest.mark.parametrize("differences", [MANY, np.repeat(DIFFERENCES, 30)], ids=["distinct sizes", "repeated sizes"])
 def test_random_flips_agree_with_scipy_within_what_sampling_allows(differences):
     rng = np.random.default_rng(5)

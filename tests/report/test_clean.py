@@ -1,11 +1,22 @@
 import re
+from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from ragaudit.report.clean import Html, Markdown, code, fenced, for_html, for_markdown, for_terminal
+from ragaudit.report.clean import (
+    Html,
+    Markdown,
+    code,
+    fenced,
+    for_html,
+    for_markdown,
+    for_terminal,
+    for_workflow,
+    for_xml,
+)
 from ragaudit.report.layout import cells
 
 
@@ -148,3 +159,29 @@ def test_no_text_ends_its_code_block(text):
     tokens = MarkdownIt().parse(f"{fenced(text)}\nafter")
     assert [token.type for token in tokens] == ["fence", "paragraph_open", "inline", "paragraph_close"]
     assert tokens[0].content == for_terminal(text, lines=True) + "\n"
+
+
+# --- XML and workflow commands ---------------------------------------------------------------------------------------
+
+
+def test_xml_shows_as_written_in_ascii_without_a_character_that_xml_forbids():
+    assert for_xml("<a b=\"c\"> & 'd' ]]> \x00\x1b\ufffe\ud800") == (
+        "&lt;a b=&quot;c&quot;&gt; &amp; &#x27;d&#x27; ]]&gt; &lt;U+0000&gt;&lt;U+001B&gt;&lt;U+FFFE&gt;&lt;U+D800&gt;"
+    )
+    assert for_xml("返金") == "&#36820;&#37329;"
+    assert for_xml("one\ntwo") == "one two"
+    assert for_xml("one\ntwo", lines=True) == "one\ntwo"
+    assert for_xml("abcdef", 3) == "abc... (3 more characters)"
+
+
+@given(st.text())
+def test_every_text_is_one_attribute_of_xml(text):
+    element = ElementTree.fromstring(f'<a b="{for_xml(text)}">{for_xml(text, lines=True)}</a>')
+    assert element.get("b") == for_terminal(text)
+    assert len(element) == 0
+
+
+def test_a_workflow_command_is_neither_ended_nor_begun():
+    assert for_workflow("a%b\n::error::c\rd") == "a%25b ::error::c<U+000D>d"
+    assert for_workflow("x,file=y::z%0A", key=True) == "x%2Cfile=y%3A%3Az%250A"
+    assert for_workflow("abcdef", 3) == "abc... (3 more characters)"

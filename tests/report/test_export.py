@@ -24,6 +24,7 @@ from ragaudit.readers.problems import Problems
 from ragaudit.readers.qrels import read_qrels
 from ragaudit.report.export import ExportFormat, Selection, Written, export, file_name, format_of
 from ragaudit.report.labels import qrels_lines
+from ragaudit.report.templating import styled
 from ragaudit.store import AuditReader, Reviews
 from ragaudit.store.filters import exactly, parse_filter
 from tests.tui.builders import bare, inventory, lost_at_pack, passed, write
@@ -149,7 +150,7 @@ def test_the_html_is_one_closed_page_without_script(tmp_path):
     page = Page(text)
     assert set(page.tags) <= ALLOWED
     policy = next(value for tag, name, value in page.values if name == "content" and "default-src" in value)
-    assert policy == "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+    assert policy == f"default-src 'none'; style-src {styled()['style_hash']}; base-uri 'none'; form-action 'none'"
     assert not [name for _, name, _ in page.values if name in ("src", "href", "style") or name.startswith("on")]
     assert "url(" not in text and "@import" not in text
     assert page.text.count("<script>alert(1)</script>") == 3, "query, chunk and note show as written"

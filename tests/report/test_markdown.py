@@ -19,7 +19,9 @@ from report_builders import (
 from ragaudit.errors import ConfigError
 from ragaudit.model.diagnosis import Outcome, Stage
 from ragaudit.model.result import AclNote, Leak, SliceResult
+from ragaudit.report.collect import collect
 from ragaudit.report.markdown import markdown
+from ragaudit.report.view import view
 
 GOLDEN = Path(__file__).parent / "golden_report.md"
 
@@ -110,8 +112,9 @@ def test_hostile_text_shows_inert_everywhere():
     for table in re.findall(r"(?:^\|.*\n)+", text, flags=re.MULTILINE):
         widths = {len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}
         assert len(widths) == 1, table
-    fenced = text[text.index("```json") :]
-    assert fenced.count("\n```\n") == 1 and fenced.endswith("\n```\n")
+    fence = re.search(r"^(`{3,})json$", text, flags=re.MULTILINE)[1]
+    fenced = text[text.index(f"{fence}json\n") :]
+    assert fenced.count(f"\n{fence}\n") == 1 and fenced.endswith(f"\n{fence}\n")
 
 
 def test_a_template_of_the_user_replaces_ours(tmp_path):
@@ -143,3 +146,9 @@ def test_a_template_that_does_not_work_is_a_configuration_error(tmp_path, templa
 def test_a_missing_template_folder_is_named(tmp_path):
     with pytest.raises(ConfigError, match="absent: no such folder"):
         written(templates=tmp_path / "absent")
+
+
+def test_every_name_that_a_template_may_print_is_in_the_documentation(repository):
+    names = view(summary(), collect(summary(), RESULTS), CAUSES, STAGE_NOTES)
+    text = (repository / "docs" / "report.md").read_text()
+    assert [name for name in names if f"`{name}`" not in text] == []

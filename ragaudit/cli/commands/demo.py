@@ -9,7 +9,6 @@ import click
 import ragaudit
 from ragaudit.cli.bundle_options import opened
 from ragaudit.cli.commands.audit import audited, show
-from ragaudit.cli.commands.report import written
 from ragaudit.cli.commands.review import at_a_terminal, run_app, source_of
 from ragaudit.cli.options import quiet_option
 from ragaudit.cli.streams import Streams
@@ -18,6 +17,7 @@ from ragaudit.errors import InputError
 from ragaudit.readers.bundle import locate
 from ragaudit.report.diagnosis_text import diagnosis_text
 from ragaudit.report.example import worked_example
+from ragaudit.report.written import written
 from ragaudit.store import AuditReader
 
 

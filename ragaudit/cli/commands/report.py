@@ -3,71 +3,115 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 import click
 
+from ragaudit.cli.ci_report import CI_FORMATS, ci_options, held_against, write_github, write_junit
 from ragaudit.cli.options import PATH, quiet_option
-from ragaudit.cli.streams import Streams
-from ragaudit.diagnosis import causes as registered  # noqa: F401 - importing it registers every cause
-from ragaudit.diagnosis.registry import CAUSES, STAGE_NOTES
+from ragaudit.cli.streams import ExitCode, Streams
 from ragaudit.report import as_json
-from ragaudit.report.markdown import MAX_ROWS, markdown
+from ragaudit.report.before import Against
+from ragaudit.report.collect import MAX_ROWS
+from ragaudit.report.narrative import Narrative
+from ragaudit.report.written import Wanted, written
 from ragaudit.store import AuditReader
 from ragaudit.store.whole_file import whole_file
 
-PLANNED = ("html", "junit", "github")
+WRITTEN = ("md", "html")
+"""The formats that templates print."""
 
 
 @click.command("report")
 @click.argument("audit", type=PATH)
-@click.option("--format", "form", type=click.Choice(["md", "json", *PLANNED]), default="md", show_default=True)
+@click.option("--format", "form", type=click.Choice([*WRITTEN, "json", *CI_FORMATS]), default="md", show_default=True)
 @click.option("-o", "--output", type=PATH, metavar="FILE", help="Write there instead of stdout.")
-@click.option("--with-text", is_flag=True, help="Show query texts; without it ids only.")
-@click.option("--templates", type=PATH, metavar="DIR", help="A folder with your own report.md.jinja.")
+@click.option("--one-page", is_flag=True, help="The page for a decision instead of everything.")
+@click.option("--with-text", is_flag=True, help="Texts too, as far as each query's user may read them; else ids only.")
+@click.option("--templates", type=PATH, metavar="DIR", help="A folder with your own templates.")
 @click.option(
     "--max-rows", type=click.IntRange(min=1), default=MAX_ROWS, show_default=True, help="Failing queries listed."
 )
+@click.option("--narrative", metavar="MODEL", help="A summary by this model too, from the audit's facts alone.")
+@click.option("--tape", type=click.Choice(["none", "once", "new", "all"]), default="new", help="For --narrative.")
+@ci_options
 @click.option("--json", "also_json", is_flag=True, help="The same as --format json.")
 @quiet_option
-@click.pass_obj
+@click.pass_context
 def command(
-    streams: Streams,
+    ctx: click.Context,
+    /,
     audit: Path,
     form: str,
     output: Path | None,
+    one_page: bool,
     with_text: bool,
     templates: Path | None,
     max_rows: int,
+    narrative: str | None,
+    tape: str,
     also_json: bool,
+    **held: Any,
 ) -> None:
-    """The written report: verdict, losses by stage, failing queries, metrics with intervals, method."""
-    if form in PLANNED:
-        raise click.UsageError(f"--format {form} is not in this version. Use md or json.")
-    if templates is not None and (also_json or form == "json"):
-        raise click.UsageError("--templates is for --format md.")
-    with AuditReader.open(audit) as reader, _destination(output, streams) as out:
-        if also_json or form == "json":
-            as_json.write(out, reader.summary(), reader.iter_results(), with_text=with_text)
-        else:
-            out.write(written(reader, with_text=with_text, templates=templates, max_rows=max_rows))
+    """The written report: verdict, what to do next, losses by stage, failing queries, metrics, method.
+
+    With --baseline, a comparison that would prove nothing is refused: the report says why, and the exit code is 3.
+    """
+    streams: Streams = ctx.obj
+    form = "json" if also_json else form
+    if form not in WRITTEN and (templates is not None or one_page):
+        raise click.UsageError("--templates and --one-page are for --format md and html.")
+    if narrative is not None and (form not in WRITTEN or one_page):
+        raise click.UsageError("--narrative is for the whole report in md or html.")
+    if form == "json" and held["baseline"]:
+        raise click.UsageError("--baseline is for every format but json: `ragaudit compare --json` has it.")
+    if held["config"] and form not in CI_FORMATS and narrative is None:
+        raise click.UsageError("--config is for --format junit and github, and for --narrative.")
+    if held["allow"] and not held["baseline"]:
+        raise click.UsageError("--allow is for --baseline.")
+    if form == "github":
+        with AuditReader.open(audit) as reader:
+            bar = held_against(streams, reader, **held)
+            write_github(streams, reader, output, bar, with_text=with_text, max_rows=max_rows)
+        return
+    with AuditReader.open(audit) as reader:
+        against = _against(streams, reader, **held) if form in WRITTEN else None
+        refusal = "" if against is None else against.refusal
+        with _destination(output, streams) as out:
+            if form == "junit":
+                write_junit(out, reader, held_against(streams, reader, **held), with_text=with_text)
+            elif form == "json":
+                as_json.write(out, reader.summary(), reader.iter_results(), with_text=with_text)
+            else:
+                wanted = Wanted(form, with_text, one_page, templates, max_rows)
+                told = None if narrative is None else _told(streams, reader, narrative, tape, held["config"])
+                out.write(written(reader, wanted, against, told))
     if output is not None:
         streams.say(f"Wrote {output}.")
+    if refusal:
+        streams.complain(refusal)
+        ctx.exit(ExitCode.INPUT)
 
 
-def written(
-    reader: AuditReader, *, with_text: bool = False, templates: Path | None = None, max_rows: int = MAX_ROWS
-) -> str:
-    """The Markdown report of an open audit."""
-    return markdown(
-        reader.summary(),
-        reader.iter_results(passed=False),
-        CAUSES,
-        STAGE_NOTES,
-        with_text=with_text,
-        templates=templates,
-        max_rows=max_rows,
-    )
+def _against(
+    streams: Streams, reader: AuditReader, *, baseline: str | None, allow: tuple[str, ...], baselines: Path, **_: Any
+) -> Against | None:
+    """The run that a written report compares with; None when none is named."""
+    if baseline is None:
+        return None
+    from ragaudit.cli.against import compared  # brings numpy
+    from ragaudit.cli.commands.compare import idle
+
+    against = compared(reader, baseline, allow, baselines)
+    if against.found is not None:
+        idle(streams, allow, against.found)
+    return against
+
+
+def _told(streams: Streams, reader: AuditReader, model: str, tape: str, config: Path | None) -> Narrative:
+    from ragaudit.cli.narrating import narrated  # brings the judge
+
+    return narrated(streams, reader.summary(), model, tape, config)
 
 
 @contextmanager
