@@ -105,6 +105,10 @@ def account(
     remarks = list(seen.last.notes)
     if seen.resumed and seen.last.mark is None and complete:
         remarks.append("the export was interrupted: a row that was replaced by another meanwhile would not be seen")
+    if counts.with_source < counts.chunks:
+        remarks.append(
+            f"{counts.chunks - counts.with_source:,} chunks name no source: name the field with --source-field"
+        )
     if counts.merged:
         remarks.append(f"{counts.merged:,} rows hold the same text under the same id as another: one chunk each")
     if counts.renamed:

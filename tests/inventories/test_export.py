@@ -6,6 +6,7 @@ import pytest
 
 from ragaudit.cli.main import execute
 from ragaudit.inventories import export as module
+from ragaudit.inventories.registry import MODULES, store_named
 from ragaudit.readers.bundle import BundlePaths
 from ragaudit.readers.problems import Problems
 from ragaudit.readers.tables import read_inventory
@@ -22,7 +23,7 @@ def write(tmp_path):
 
 
 def stored(key, own, text, **more):
-    return {"store_id": key, "chunk_id": own, "text": text, **more}
+    return {"store_id": key, "chunk_id": own, "text": text, "source_id": "s", **more}
 
 
 def test_rows_with_the_same_id_and_text_are_one_chunk_with_all_store_ids(write, export):
@@ -90,7 +91,7 @@ def interrupted(monkeypatch, export, path, *more):
 
 
 def three(write):
-    return write(*(stored(str(n), f"c{n}", f"text {n}", source_id="s") for n in range(3)))
+    return write(*(stored(str(n), f"c{n}", f"text {n}") for n in range(3)))
 
 
 def test_an_interrupted_export_keeps_its_rows_and_goes_on_to_the_same_files(write, export, monkeypatch):
@@ -159,7 +160,7 @@ def test_hostile_names_cannot_steer_the_terminal(write, export, capsys):
 
 
 def test_the_account_for_people(write, export, capsys):
-    path = write(stored("1", "c1", "one", source_id="s1", acl=["a"], embedding_model="m"), stored("2", "c2", None))
+    path = write(stored("1", "c1", "one", acl=["a"], embedding_model="m"), {"store_id": "2", "chunk_id": "c2"})
     assert execute(["inventory", "file", str(path), "-o", str(export.out)]) == 0
     assert capsys.readouterr().out.splitlines()[1:] == [
         "  rows       2 of 1 sources",
@@ -169,6 +170,7 @@ def test_the_account_for_people(write, export, capsys):
         "             if it is",
         "  noted      1 x rows without a text: spans cannot be looked for in them (first:",
         "             2)",
+        "             1 chunks name no source: name the field with --source-field",
         "",
         "  With this an audit can decide:",
         "    no   ingestion  absence proves nothing: not complete",
@@ -210,3 +212,14 @@ def test_a_client_that_is_not_installed_is_named_with_its_extra(store, export, m
     place = ["--url", "postgresql://host/db"] if store == "pgvector" else [str(tmp_path), "--trusted"]
     done = export(store, *place)
     assert (done.code, f"Run: pip install 'ragaudit[{store}]'." in done.err) == (2, True)
+
+
+def test_every_store_has_its_section_in_the_manual(repository):
+    manual = (repository / "docs" / "inventory.md").read_text("utf-8")
+    assert [name for name in MODULES if f"ragaudit inventory {name} " not in manual] == ["opensearch"]
+    assert "(or `opensearch`)" in manual
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_store_of_the_list_can_be_opened(name):
+    assert store_named(name).open

@@ -83,3 +83,22 @@ def test_nothing_in_the_folder_changes_and_none_is_made(table, tmp_path, export)
     assert digests(tmp_path / "store") == before
     done = export("lancedb", tmp_path / "absent", "--replace")
     assert (done.code, (tmp_path / "absent").exists()) == (3, False)
+
+
+def test_the_model_of_an_embedding_function_is_read_and_the_function_is_not_run(tmp_path, export):
+    """The function is of a library that is not installed here."""
+    import json
+
+    with hushed():
+        import lancedb
+        import pyarrow as pa
+
+        functions = [
+            {"name": "none-such", "model": {"name": "m-9"}, "source_column": "text", "vector_column": "vector"}
+        ]
+        fields = [("id", pa.string()), ("text", pa.string()), ("vector", pa.list_(pa.float32(), 2))]
+        schema = pa.schema(fields, metadata={"embedding_functions": json.dumps(functions)})
+        data = pa.Table.from_pylist([{"id": "a", "text": "x", "vector": [1.0, 2.0]}], schema=schema)
+        lancedb.connect(str(tmp_path / "store")).create_table("kb", data)
+    done = export("lancedb", tmp_path / "store")
+    assert done.index["arms"]["dense"].get("models") == {"m-9": 1}
