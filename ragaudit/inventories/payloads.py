@@ -188,14 +188,26 @@ def _named(value: Any) -> str | None:
 def _acl(metadata: Mapping[str, Any], fields: Fields, note: Note, key: str) -> list[str] | None:
     found = _at(metadata, fields.acl or ACL)
     if isinstance(found, str):
-        if "," in found:
-            note("ACLs that are one text with commas: read as a list", key)
-        return [name for part in found.split(",") if (name := part.strip())]
+        found, is_split = _listed(found)
+        if is_split:
+            note("ACLs that are one text: read as a list", key)
     if isinstance(found, list):
         return [str(each) for each in found if each is not None]
     if fields.acl is not None and found is None:
         note(f"without {fields.acl!r}: nothing says who may read them", key)
     return None
+
+
+def _listed(text: str) -> tuple[list[Any], bool]:
+    """An ACL of stores that hold no lists: JSON, or names with commas; and whether it had to be taken apart."""
+    if text.startswith("["):
+        try:
+            found = msgspec.json.decode(text)
+        except (msgspec.DecodeError, RecursionError):
+            return [text], False
+        if isinstance(found, list):
+            return found, True
+    return [name for part in text.split(",") if (name := part.strip())], "," in text
 
 
 def _namespace(record: Record, metadata: Mapping[str, Any], fields: Fields) -> str | None:

@@ -67,6 +67,23 @@ def test_named_fields_win_over_the_usual_places():
     assert (found["chunk_id"], found["source_id"], found["text"], found["acl"]) == ("yes", "yes", "T", ["x"])
 
 
+@pytest.mark.parametrize(
+    ("stored", "read", "said"),
+    [
+        (["a", 7], ["a", "7"], []),
+        ("a", ["a"], []),
+        ("a, b,", ["a", "b"], ["ACLs that are one text: read as a list"]),
+        ('["a","b c, d"]', ["a", "b c, d"], ["ACLs that are one text: read as a list"]),
+        ("[a, b]", ["[a, b]"], []),
+        ({"users": ["a"]}, None, []),
+    ],
+)
+def test_an_acl_is_read_as_a_list_of_names(stored, read, said):
+    notes = []
+    assert row({"acl": stored}, "t", notes).get("acl") == read
+    assert notes == said
+
+
 def test_an_empty_acl_is_kept_and_an_absent_one_stays_absent():
     notes = []
     assert row({"acl": []}, "t")["acl"] == []

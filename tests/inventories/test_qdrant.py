@@ -73,7 +73,7 @@ def test_the_stores_id_is_an_alias_of_the_users(store, export):
 def test_an_acl_of_one_text_is_read_as_a_list_and_that_is_said(store, export):
     done = export("qdrant", store, "--trusted")
     assert done.chunks["kb-1#0"]["acl"] == ["role:support", "role:public"]
-    assert [note["what"] for note in done.account["notes"]] == ["ACLs that are one text with commas: read as a list"]
+    assert [note["what"] for note in done.account["notes"]] == ["ACLs that are one text: read as a list"]
 
 
 def test_the_folder_is_not_unpickled_unless_it_is_trusted(store, export):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,8 @@ from ragaudit.inventories.work import Work
 from ragaudit.report.inventory_text import inventory_text
 from ragaudit.store.whole_file import refuse, whole_file
 
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)
+"""A path has folded the second slash; one letter before the colon is a drive."""
 FILES = ("sources.jsonl", "chunks.jsonl", "index.json")
 
 
@@ -138,7 +141,7 @@ def _place(path: Path | None, url: str | None) -> tuple[str, bool]:
     if path is not None and url is not None:
         raise click.UsageError("Pass PATH or --url, not both.")
     if path is not None:
-        if "://" in str(path) or ":/" in str(path):
+        if _ADDRESS.match(str(path)):
             raise click.UsageError(f"Pass an address as --url or in {URL_VARIABLE}, which keeps it out of lists.")
         return str(path), False
     found = url or os.environ.get(URL_VARIABLE)

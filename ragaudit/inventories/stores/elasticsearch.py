@@ -43,11 +43,12 @@ class _Index:
         self._where = where
         self._server = server
         self._name = name
+        self._path = quote(name, safe="*,")
         self._is_opensearch = is_opensearch = version.get("distribution") == "opensearch"
         self._version = _numbers(str(version.get("number", "")))
         # a point in time ends with the connection, and `_shard_doc` means something in one of them only
         self.resumes = is_opensearch
-        mappings = self._ask("GET", f"/{quote(name)}/_mapping")
+        mappings = self._ask("GET", f"/{self._path}/_mapping")
         self._indices = sorted(mappings)
         fields: dict[str, Mapping[str, Any]] = {}
         for index in mappings.values():
@@ -58,7 +59,7 @@ class _Index:
         self._read = {path for path in (*self._dense, *self._sparse) if where.with_vectors and self._gives_out(path)}
 
     def contents(self) -> Contents:
-        rows = int(self._ask("GET", f"/{quote(self._name)}/_count")["count"])
+        rows = int(self._ask("GET", f"/{self._path}/_count")["count"])
         stats, hidden = self._stats(), self._hidden()
         arms: dict[str, dict[str, Any]] = {}
         for path, field in self._dense.items():
@@ -130,14 +131,14 @@ class _Index:
         if not self._is_opensearch and self._version >= (9, 2):
             source["exclude_vectors"] = False
         body = {"size": 1, "query": {"exists": {"field": path}}, "_source": source}
-        hits = self._ask("POST", f"/{quote(self._name)}/_search", body)["hits"]["hits"]
+        hits = self._ask("POST", f"/{self._path}/_search", body)["hits"]["hits"]
         return not hits or _at(hits[0].get("_source") or {}, path) is not None
 
     def _with(self, path: str) -> int | None:
         """How many rows have the field; None when the server does not count that."""
         try:
             body = {"query": {"exists": {"field": path}}}
-            return int(self._ask("POST", f"/{quote(self._name)}/_count", body)["count"])
+            return int(self._ask("POST", f"/{self._path}/_count", body)["count"])
         except Refused:
             return None
 
@@ -164,7 +165,7 @@ class _Index:
 
     def _stats(self) -> dict[str, int] | None:
         try:
-            found = self._ask("GET", f"/{quote(self._name)}/_stats/docs,indexing")
+            found = self._ask("GET", f"/{self._path}/_stats/docs,indexing")
         except Refused:
             return None
         primaries = found["_all"]["primaries"]
@@ -187,9 +188,9 @@ class _Index:
 
     def _open_pit(self) -> str:
         if self._is_opensearch:
-            path = f"/{quote(self._name)}/_search/point_in_time?keep_alive={KEEP_ALIVE}"
+            path = f"/{self._path}/_search/point_in_time?keep_alive={KEEP_ALIVE}"
             return str(self._ask("POST", path)["pit_id"])
-        return str(self._ask("POST", f"/{quote(self._name)}/_pit?keep_alive={KEEP_ALIVE}")["id"])
+        return str(self._ask("POST", f"/{self._path}/_pit?keep_alive={KEEP_ALIVE}")["id"])
 
     def _close_pit(self, pit: str) -> None:
         """It would end by itself after some minutes: a refusal is no fault."""
