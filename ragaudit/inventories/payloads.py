@@ -193,7 +193,9 @@ def _acl(metadata: Mapping[str, Any], fields: Fields, note: Note, key: str) -> l
             note("ACLs that are one text: read as a list", key)
     if isinstance(found, list):
         return [str(each) for each in found if each is not None]
-    if fields.acl is not None and found is None:
+    if found is not None:
+        note("ACLs that are no list of names: left out. Name the field that is, with --acl-field", key)
+    elif fields.acl is not None:
         note(f"without {fields.acl!r}: nothing says who may read them", key)
     return None
 

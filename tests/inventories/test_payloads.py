@@ -75,7 +75,11 @@ def test_named_fields_win_over_the_usual_places():
         ("a, b,", ["a", "b"], ["ACLs that are one text: read as a list"]),
         ('["a","b c, d"]', ["a", "b c, d"], ["ACLs that are one text: read as a list"]),
         ("[a, b]", ["[a, b]"], []),
-        ({"users": ["a"]}, None, []),
+        (
+            {"users": ["a"]},
+            None,
+            ["ACLs that are no list of names: left out. Name the field that is, with --acl-field"],
+        ),
     ],
 )
 def test_an_acl_is_read_as_a_list_of_names(stored, read, said):
