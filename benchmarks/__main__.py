@@ -9,7 +9,7 @@ import argparse
 import importlib
 import time
 
-NAMES = ("metrics", "ingest", "whole_audit", "prediction", "judge_speed", "report")
+NAMES = ("metrics", "ingest", "whole_audit", "prediction", "judge_speed", "report", "import_spans")
 
 
 def main() -> None:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 
 from ragaudit.config import Settings
+from ragaudit.diagnosis.assumed import assumed_fields, assumed_findings
 from ragaudit.diagnosis.preflight_rules import config_findings, index_findings, missing_field_findings, noted
 from ragaudit.diagnosis.query_facts import RunFacts
 from ragaudit.evidence.identity import Identities
@@ -24,6 +25,7 @@ class Preflight:
         self._settings = settings
         self.n = 0
         self._missing: Counter[str] = Counter()
+        self._assumed: Counter[str] = Counter()
         self._arms: Counter[str] = Counter()
         self._empty: Counter[str] = Counter()
         self._errored: Counter[str] = Counter()
@@ -49,6 +51,7 @@ class Preflight:
         self.ks[trace.k_final] += 1
         for name in ("user_acl", "index_revision", "embedding_model", "filters_applied", "arms", "final_context_ids"):
             self._missing[name] += getattr(trace, name) is None
+        self._assumed.update(assumed_fields(trace, self._settings.pipeline))
         self._missing["fused"] += trace.fused is None and len(trace.arms or {}) > 1
         self._missing["after_rerank"] += trace.after_rerank is None and self._reranker_configured
         self._missing["gold"] += not trace.gold_labelled and trace.answerable is None
@@ -137,6 +140,7 @@ class Preflight:
         """Every finding, blocking ones first."""
         found = [*self._blocking(), *self._arm_findings(), *self._rerank_findings(), *self._gold_findings(set_aside)]
         found += missing_field_findings(self._missing, self.n)
+        found += assumed_findings(self._assumed, self.n)
         found += index_findings(self._identities.inventory, self._settings, self._revisions, self._last_query)
         found += self._list_findings()
         found += config_findings(self._settings)

@@ -1,6 +1,7 @@
 """The decision procedure: each gold id of a query, then the query."""
 
 from ragaudit.config import AclSettings
+from ragaudit.diagnosis.assumed import assumed_fields, with_assumptions
 from ragaudit.diagnosis.facts import GoldFacts
 from ragaudit.diagnosis.gold_verdict import gold_verdict
 from ragaudit.diagnosis.query_facts import QueryFacts, RunFacts
@@ -39,4 +40,5 @@ def diagnose(
     ]
     verdicts = [gold_verdict(f) for f in facts]
     result = query_verdict(trace, facts, verdicts, scope)
-    return with_leaks(result, foreign) if foreign else result
+    result = with_leaks(result, foreign) if foreign else result
+    return with_assumptions(result, assumed_fields(trace, pipeline))

@@ -1,9 +1,13 @@
 """A trace while an importer puts it together: each field with how it was come by. The first and surest word stands."""
 
+import hashlib
+from collections.abc import Mapping
 from typing import Any
 
 from ragaudit.model.trace import Provenance
 
+MAX_K = 1_000_000
+"""A larger K is none: an audit refuses it."""
 _ORDER = (Provenance.OBSERVED, Provenance.DERIVED, Provenance.ASSUMED)
 
 
@@ -68,6 +72,20 @@ class Draft:
         ids = list(dict.fromkeys(str(hit["id"]) for hit in hits))
         k = self.get("k_final")
         return ids if k is None else ids[:k]
+
+
+def line_id(number: int, question: str) -> str:
+    """An id for a query that nobody gave one: its number in the file, from 1, and the hash of its text."""
+    return f"{number}-{hashlib.sha256(question.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+
+
+def unusable(row: Mapping[str, Any]) -> str | None:
+    """Why an audit could not read this row of traces.jsonl; None = it can."""
+    if row.get("arms") is None and row.get("final_context_ids") is None:
+        return "no list of hits and no context: nothing was retrieved, or nothing of it was logged"
+    if row.get("k_final") is None:
+        return "the context is empty or absent, so that K is not known: pass --k"
+    return None
 
 
 _LISTS = ("after_rerank", "after_threshold", "after_filter", "fused")

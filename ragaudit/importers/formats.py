@@ -1,6 +1,6 @@
 """What an importer is: the format it reads, what it may be told, and the rows it gives."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -17,6 +17,13 @@ class Table(StrEnum):
     CHUNKS = "chunks"
     SOURCES = "sources"
     FEEDBACK = "feedback"
+    QRELS = "qrels"
+    """Rows `{query_id, id, grade}`: labels that came without a run."""
+
+    @property
+    def file(self) -> str:
+        """Its name in a bundle."""
+        return "qrels.tsv" if self is Table.QRELS else f"{self.value}.jsonl"
 
 
 Row = tuple[Table, dict[str, Any]]
@@ -61,6 +68,17 @@ Read = Callable[[Path, Options, ImportReport], Iterator[Row]]
 Raises:
     InputError: Nothing of it can be used.
 """
+ReadAll = Callable[[Sequence[Path], Options, ImportReport], Iterator[Row]]
+"""The same for several files that only together make traces, as runs and their qrels."""
+
+
+def alone(read_all: ReadAll) -> Read:
+    """How a format of several files reads one of them."""
+
+    def read(path: Path, options: Options, report: ImportReport) -> Iterator[Row]:
+        return read_all((path,), options, report)
+
+    return read
 
 
 @dataclass(frozen=True)
@@ -74,3 +92,15 @@ class Format:
     sniff: Sniff
     read: Read
     logs: Mapping[str, str] = field(default_factory=dict)
+    maps: bool = False
+    """Whether `--map` means something to it."""
+    read_all: ReadAll | None = None
+    """Only where files belong together; otherwise each INPUT is read on its own, one after the other."""
+
+    def rows(self, paths: Sequence[Path], options: Options, report: ImportReport) -> Iterator[Row]:
+        """Every row of the inputs."""
+        if self.read_all is not None:
+            yield from self.read_all(paths, options, report)
+            return
+        for path in paths:
+            yield from self.read(path, options, report)

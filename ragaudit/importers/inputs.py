@@ -1,12 +1,14 @@
 """Records of a file, one by one, whatever holds them: JSONL, one JSON document, CSV, Parquet; plain or gzip."""
 
 import csv
+import re
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from ragaudit.errors import InputError
+from ragaudit.errors import InputError, MissingExtraError
 from ragaudit.importers.report import ImportReport
 from ragaudit.readers.lines import LineError, parse_json, read_lines
 from ragaudit.readers.parquet import is_parquet, parquet_rows
@@ -15,6 +17,8 @@ from ragaudit.readers.problems import Problems
 MAX_DOCUMENT = 1024 * 1024 * 1024
 """Bytes of one JSON document, which is held in memory whole. JSONL has no limit."""
 HEAD = 64 * 1024
+_TRIES = 3
+_DATA = re.compile(r"^[^.].*\.(jsonl?|ndjson|csv|tsv|parquet)(\.gz)?$", re.IGNORECASE)
 
 Placed = tuple[str, Any]
 """(`file:line` or `file[n]`, the record)."""
@@ -32,10 +36,26 @@ def records(path: Path, report: ImportReport) -> Iterator[Placed]:
     if is_parquet(path):
         for number, row in parquet_rows(path, path.name):
             yield f"{path.name}:{number}", row
-    elif path.suffix.lower() in (".csv", ".tsv"):
-        yield from _csv(path)
+    elif (ending := _ending(path)) in (".csv", ".tsv"):
+        yield from _csv(path, ending, report)
     else:
         yield from _json(path, report)
+
+
+def files_in(path: Path) -> list[Path]:
+    """The file itself, or the data files of a folder by name; hidden files and folders in it are left out."""
+    if not path.is_dir():
+        return [path]
+    return sorted(each for each in path.iterdir() if each.is_file() and _DATA.search(each.name))
+
+
+def objects(path: Path, report: ImportReport) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The records that are objects; any other is skipped and counted."""
+    for place, value in records(path, report):
+        if isinstance(value, dict):
+            yield place, value
+        else:
+            report.skip("the record is no object", place)
 
 
 def document(path: Path) -> Any:
@@ -83,6 +103,17 @@ def first_records(path: Path, most: int = 20) -> tuple[Any, ...]:
         return ()
 
 
+def look_at(path: Path, values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The first records of a sample; of a folder, those of its first files."""
+    if not path.is_dir():
+        return values
+    found: list[Any] = []
+    for file in files_in(path)[:8]:
+        with suppress(MissingExtraError):  # other files of the folder may tell
+            found += first_records(file, 3)
+    return tuple(found)
+
+
 def _json(path: Path, report: ImportReport) -> Iterator[Placed]:
     """JSONL when the first line is a whole document and more follows, else one document; items of an array."""
     problems = Problems()
@@ -90,9 +121,10 @@ def _json(path: Path, report: ImportReport) -> Iterator[Placed]:
     first = next(lines, None)
     if first is None:
         return
+    if first[1].lstrip()[:1] not in (b"{", b"["):
+        raise InputError(f"{path.name}: holds no JSON, CSV or Parquet by its start and its name. Check the format.")
     if not _is_whole(first[1]):
-        whole = document(path)
-        yield from _items(path, whole)
+        yield from _objects(path, report) if first[1].strip() == b"{" else _items(path, document(path))
         return
     second = next(lines, None)
     value = parse_json(first[1], path.name, first[0], problems)
@@ -104,6 +136,30 @@ def _json(path: Path, report: ImportReport) -> Iterator[Placed]:
         yield from _line(path, number, line, problems, report)
     for problem in problems.messages:
         report.note(problem.message, problem.place)
+
+
+def _objects(path: Path, report: ImportReport) -> Iterator[Placed]:
+    """Objects written over several lines, one after the other, as a console exporter does; each ends in a bare `}`."""
+    problems = Problems()
+    pieces: list[bytes] = []
+    start, size, tries = 1, 0, _TRIES
+    for number, line in read_lines(path, path.name, problems):
+        start = start if pieces else number
+        pieces.append(line)
+        size += len(line)
+        if size > MAX_DOCUMENT:
+            raise InputError(f"{path.name}: one JSON document of more than 1 GB. Export it as JSONL, a record a line.")
+        if line.rstrip() != b"}" or not tries:
+            continue
+        try:
+            value = parse_json(b"".join(pieces), path.name, start, problems)
+        except LineError:
+            tries -= 1  # without indentation a bare `}` ends inner objects too
+            continue
+        yield path.name if start == 1 else f"{path.name}:{start}", value
+        pieces, size = [], 0
+    if pieces:
+        yield from _line(path, start, b"".join(pieces), problems, report)
 
 
 def _line(path: Path, number: int, line: bytes, problems: Problems, report: ImportReport) -> Iterator[Placed]:
@@ -129,13 +185,29 @@ def _is_whole(line: bytes) -> bool:
     return True
 
 
-def _csv(path: Path) -> Iterator[Placed]:
+def _ending(path: Path) -> str:
+    """The suffix in small letters, the one before `.gz` where there is that."""
+    return Path(path.stem if path.suffix.lower() == ".gz" else path.name).suffix.lower()
+
+
+def _csv(path: Path, ending: str, report: ImportReport) -> Iterator[Placed]:
+    """Rows under a header. Columns are apart by commas, or by semicolons where the header has no comma; TSV by tabs."""
     csv.field_size_limit(1 << 27)
-    lines = (line.decode("utf-8", errors="replace") for _, line in read_lines(path, path.name, Problems()))
-    delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
-    reader = csv.DictReader(lines, delimiter=delimiter)
+    lines = _text(path, report)
+    first = next(lines, "")
+    comma = ";" if ";" in first and "," not in first else ","
+    reader = csv.DictReader(chain([first], lines), delimiter="\t" if ending == ".tsv" else comma)
     try:
         for row in reader:
             yield f"{path.name}:{reader.line_num}", {key: value for key, value in row.items() if key is not None}
     except csv.Error as error:
         raise InputError(f"{path.name}:{reader.line_num}: is no CSV ({error}). Export it again.") from None
+
+
+def _text(path: Path, report: ImportReport) -> Iterator[str]:
+    for number, line in read_lines(path, path.name, Problems(), blank=True):
+        try:
+            yield line.decode("utf-8")
+        except UnicodeDecodeError:
+            report.note("bytes that are not UTF-8 were read as U+FFFD: save the file as UTF-8", f"{path.name}:{number}")
+            yield line.decode("utf-8", errors="replace")

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ragaudit.importers.cells import id_text
 from ragaudit.importers.draft import Draft
 from ragaudit.importers.matching import Texts
 from ragaudit.importers.report import ImportReport
@@ -21,8 +22,11 @@ def set_gold(
     when none is found, the query stays unlabelled.
     """
     if ids is not None:
-        draft.observed("gold_ids", [str(each) for each in ids])
-        return
+        found = [id_text(each) for each in ids]
+        if None not in found:
+            draft.observed("gold_ids", found)
+            return
+        report.note("gold ids that are no text and no whole number: not read, export ids as text", place)
     if not texts:
         return
     if inventory is None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from ragaudit.evidence.spans import content_hash, folded, squeezed
 
+PART = "part of the chunk"
 SHORTEST = 24
 """A text with fewer characters, spaces not counted, is not searched for inside chunks: it would be found by chance."""
 
@@ -35,6 +36,10 @@ class Texts:
                 found.add(str(chunk["chunk_id"]), text)
         return found
 
+    def __bool__(self) -> bool:
+        """Whether there is any text in it."""
+        return bool(self._exact)
+
     def add(self, chunk_id: str, text: str) -> None:
         """Take a chunk in."""
         self._exact.setdefault(content_hash(text), []).append(chunk_id)
@@ -51,7 +56,7 @@ class Texts:
         if len(needle) < SHORTEST:
             return None
         around = tuple(chunk_id for chunk_id, hay in self._squeezed.items() if needle in hay)
-        return Match(around, "part of the chunk") if around else None
+        return Match(around, PART) if around else None
 
 
 def text_id(text: str) -> str:

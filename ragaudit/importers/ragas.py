@@ -1,16 +1,15 @@
 """Ragas: evaluation datasets and results, from 0.1 to 0.4, as JSONL, JSON, CSV or Parquet."""
 
-import ast
-import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ragaudit.importers.draft import Draft
+from ragaudit.importers.cells import id_text, listed
+from ragaudit.importers.contexts import documents_of, set_context
+from ragaudit.importers.draft import Draft, line_id
 from ragaudit.importers.formats import Format, Options, Row, Sample, Table
-from ragaudit.importers.inputs import records
+from ragaudit.importers.inputs import objects
 from ragaudit.importers.labels import set_gold
-from ragaudit.importers.passages import hits_of
 from ragaudit.importers.report import ImportReport
 
 _OLD = {"question": "user_input", "contexts": "retrieved_contexts", "answer": "response", "ground_truth": "reference"}
@@ -22,20 +21,20 @@ def sniff(sample: Sample) -> str | None:
     first = next((value for value in sample.values if isinstance(value, dict)), {})
     if "user_input" in first:
         return "records with user_input"
-    return "records with question and contexts" if {"question", "contexts"} <= set(first) else None
+    is_old = {"question", "contexts"} <= set(first) and {"answer", "ground_truth", "ground_truths"} & set(first)
+    return "records with question, contexts and answer" if is_old else None
 
 
 def read(path: Path, options: Options, report: ImportReport) -> Iterator[Row]:
     """One trace a sample. The contexts are what the generator got, in the order of the list."""
-    for number, (place, value) in enumerate(records(path, report), start=1):
-        if not isinstance(value, dict):
-            report.skip("the record is no object", place)
-            continue
+    for number, (place, value) in enumerate(objects(path, report), start=1):
         named = ((str(key), item) for key, item in value.items() if item is not None)
         record: dict[str, Any] = {_OLD.get(key, key): item for key, item in named}
         question = record.get("user_input")
-        if not isinstance(question, str):
-            report.skip("no user_input as text (a conversation is not read)", place)
+        if isinstance(question, str) and any(isinstance(turn, dict) for turn in listed(question) or ()):
+            question = None  # a cell of CSV with a conversation in it
+        if not isinstance(question, str) or not question.strip():
+            report.skip("no user_input as text (a conversation, or annotations of a metric, is no sample)", place)
             continue
         yield Table.TRACES, _trace(record, question, number, place, options, report)
 
@@ -43,16 +42,9 @@ def read(path: Path, options: Options, report: ImportReport) -> Iterator[Row]:
 def _trace(
     record: dict[str, Any], question: str, number: int, place: str, options: Options, report: ImportReport
 ) -> dict[str, Any]:
-    draft = Draft(f"{number}-{hashlib.sha256(question.encode()).hexdigest()[:8]}", question)
+    draft = Draft(id_text(record.get("query_id")) or line_id(number, question), question)
     ids, texts = listed(record.get("retrieved_context_ids")), listed(record.get("retrieved_contexts"))
-    if texts is not None and ids is not None and len(ids) == len(texts):
-        documents: list[Any] = [{"id": str(i), "text": str(t)} for i, t in zip(ids, texts, strict=True)]
-    else:
-        documents = [{"id": str(i)} for i in ids] if ids is not None else [str(t) for t in texts or ()]
-    if ids is not None or texts is not None:
-        hits = hits_of(documents, report, place, texts=options.texts)
-        draft.observed("final_context_ids", [hit["id"] for hit in hits])
-        draft.observed("context_texts", {hit["id"]: hit["text"] for hit in hits if "text" in hit} or None)
+    set_context(draft, documents_of(ids, texts, report, place), report, place, options.texts)
     set_gold(
         draft,
         listed(record.get("reference_context_ids")),
@@ -61,21 +53,20 @@ def _trace(
         report,
         place,
     )
-    draft.observed("reference", record.get("reference"))
-    if isinstance(record.get("response"), str):
+    draft.observed("reference", _reference(record))
+    if isinstance(record.get("response"), str) and record["response"]:
         draft.observed("answer", {"text": record["response"]})
     draft.settle(options.k)
     return draft.row()
 
 
-def listed(value: Any) -> list[Any] | None:
-    """A list, also one that CSV holds as Python wrote it; None = there is none."""
-    if isinstance(value, str):
-        try:
-            value = ast.literal_eval(value)  # reads literals only, and runs nothing
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
-            return None
-    return list(value) if isinstance(value, list | tuple) else None
+def _reference(record: dict[str, Any]) -> str | None:
+    """The reference answer; 0.1 once had a list of them, of which the first is kept."""
+    found = record.get("reference")
+    if isinstance(found, str) and found:
+        return found
+    several = listed(record.get("ground_truths"))
+    return str(several[0]) if several else None
 
 
 FORMAT = Format(
@@ -87,5 +78,6 @@ FORMAT = Format(
     logs={
         "user_acl": "add a column user_acl, and import with: ragaudit import table --map user_acl=user_acl",
         "arms": "Ragas keeps the final context only: log the lists of each arm with ragaudit.record",
+        "gold": "fill reference_context_ids, or pass --chunks to find the ids of reference_contexts",
     },
 )

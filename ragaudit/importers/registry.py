@@ -10,7 +10,26 @@ from ragaudit.importers.formats import Format, Sample
 from ragaudit.importers.inputs import first_records, head
 
 MODULES: Mapping[str, str] = {
+    "langsmith": "langsmith",
+    "langfuse": "langfuse",
+    "langchain": "langchain",
+    "llamaindex": "llamaindex",
+    "deepeval": "deepeval",
+    "promptfoo": "promptfoo",
+    "autorag": "autorag",
+    "ragchecker": "ragchecker",
+    "continuous-eval": "continuous_eval",
+    "open-rag-eval": "open_rag_eval",
+    "haystack": "haystack",
+    "phoenix": "phoenix",
+    "mlflow": "mlflow",
+    "trulens": "trulens",
+    "spans": "spans.importer",
     "ragas": "ragas",
+    "mteb": "mteb",
+    "beir": "beir",
+    "msmarco": "msmarco",
+    "trec": "trec",
     "table": "table",
 }
 """Name -> module of this package that holds its `FORMAT`. The special before the general: `auto` asks in this order."""
@@ -46,12 +65,18 @@ def guess(path: Path) -> Guess:
     """The format of a file or folder.
 
     Raises:
+        ConfigError: It is a bundle, or the traces of one, and needs no import.
         InputError: It is not there, or no format fits; the message says what was seen.
     """
     sample = sample_of(path)
     claims = [(each, why) for each in formats() if (why := each.sniff(sample)) is not None]
+    if (how := _ours(sample)) is not None and not (claims and sample.path.is_dir()):  # others have a traces.jsonl too
+        raise ConfigError(f"{path}: is in our own format already and needs no import. Run: ragaudit audit {how}.")
     if not claims:
-        raise InputError(f"{path}: no known format fits{_seen(sample)}. Name the columns: ragaudit import table --map.")
+        raise InputError(
+            f"{path}: no known format fits{_seen(sample)}."
+            f" Name its columns: ragaudit import table {path} --map query_text=COLUMN."
+        )
     (chosen, why), *others = claims
     return Guess(chosen, why, tuple(each.name for each, _ in others))
 
@@ -69,10 +94,27 @@ def sample_of(path: Path) -> Sample:
     return Sample(path, frozenset({path.name}), first_records(path), head(path))
 
 
+_ROWS = (".jsonl", ".jsonl.gz", ".parquet")
+
+
+def _ours(sample: Sample) -> str | None:
+    """How to audit what is a bundle as it stands; None = it is none."""
+    if sample.path.is_dir():
+        return str(sample.path) if {f"traces{ending}" for ending in _ROWS} & sample.names else None
+    first = sample.values[0] if sample.values else None
+    if not isinstance(first, dict) or not sample.path.name.endswith(_ROWS):
+        return None
+    has_lists = isinstance(first.get("arms"), dict) or isinstance(first.get("final_context_ids"), list)
+    known = has_lists and isinstance(first.get("query_text"), str) and "query_id" in first
+    return f"--traces {sample.path}" if known else None
+
+
 def _seen(sample: Sample) -> str:
     if sample.path.is_dir():
         return f" (a folder with {', '.join(sorted(sample.names)[:8]) or 'nothing in it'})"
     first = sample.values[0] if sample.values else None
     if isinstance(first, dict):
-        return f" (records with {', '.join(str(key)[:40] for key in list(first)[:8])})"
-    return " (no records could be read)" if not sample.values else ""
+        return f" (records with {', '.join(str(key)[:40] for key in list(first)[:8] if key)})"
+    if not sample.values:
+        return " (no records could be read)" if sample.path.stat().st_size else " (the file is empty)"
+    return ""

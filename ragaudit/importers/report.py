@@ -55,17 +55,17 @@ class ImportReport:
         """Count a record that gives no row."""
         _count(self.skipped, why, place)
 
-    def note(self, what: str, place: str) -> None:
+    def note(self, what: str, place: str, times: int = 1) -> None:
         """Count something that the reader of an audit should know: how ids were found, what was taken for what."""
-        _count(self.notes, what, place)
+        _count(self.notes, what, place, times)
 
     def trace(self, row: Mapping[str, Any]) -> None:
         """Take a trace that is written into the coverage of the fields."""
         how = row.get("provenance") or {}
         for name in FIELDS:
-            has = any(row.get(n) is not None for n in _GOLD) if name == "gold" else row.get(name) is not None
-            said = next((how[n] for n in (_GOLD if name == "gold" else (name,)) if n in how), Provenance.OBSERVED.value)
-            self.fields.setdefault(name, Counter())[str(said) if has else "absent"] += 1
+            held = name if name != "gold" else next((each for each in _GOLD if row.get(each) is not None), name)
+            said = how.get(held, _OBSERVED) if row.get(held) not in (None, "") else "absent"
+            self.fields.setdefault(name, Counter())[str(said)] += 1
 
     def as_json(self) -> dict[str, Any]:
         """The report as plain values."""
@@ -79,11 +79,12 @@ class ImportReport:
         }
 
 
+_OBSERVED = Provenance.OBSERVED.value
 _GOLD = ("gold_ids", "gold", "gold_groups")
 
 
-def _count(kept: dict[str, Reason], why: str, place: str) -> None:
+def _count(kept: dict[str, Reason], why: str, place: str, times: int = 1) -> None:
     before = kept.get(why, Reason(0, ()))
     is_known = place in before.places or len(before.places) >= PLACES
     places = before.places if is_known else (*before.places, place)
-    kept[why] = Reason(before.count + 1, places)
+    kept[why] = Reason(before.count + times, places)

@@ -33,8 +33,10 @@ class LineError(ValueError):
         self.kind = kind
 
 
-def read_lines(path: Path, name: str, problems: Problems, *, max_line: int = MAX_LINE) -> Iterator[tuple[int, bytes]]:
-    """Yield each line that is not blank with its number, from 1, and its line end if it has one.
+def read_lines(
+    path: Path, name: str, problems: Problems, *, max_line: int = MAX_LINE, blank: bool = False
+) -> Iterator[tuple[int, bytes]]:
+    """Yield each line with its number, from 1, and its line end if it has one; blank lines only when `blank` is set.
 
     A byte order mark is dropped wherever a line starts with one. A line longer than `max_line` is set aside. When a
     gzip stream ends early, what came before the damage is read and the loss is reported.
@@ -62,7 +64,7 @@ def read_lines(path: Path, name: str, problems: Problems, *, max_line: int = MAX
                 return
             if line.startswith(_BOM):
                 line = line[3:]
-            if line and not line.isspace():
+            if blank or (line and not line.isspace()):
                 yield number, line
 
 

@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import pytest
 
@@ -97,3 +98,49 @@ def test_auto_says_why(tmp_path):
     path.write_text(json.dumps(SAMPLE) + "\n")
     found = guess(path)
     assert (found.format.name, found.why) == ("ragas", "records with user_input")
+
+
+def test_lists_that_csv_holds_as_python_or_numpy_wrote_them(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text(
+        "user_input,retrieved_contexts,retrieved_context_ids,reference_context_ids\n"
+        "q?,\"['one, text', \"\"it's two\"\"]\",\"['kb-1', 'kb-2']\",['kb-1']\n"
+        "q?,\"['one' 'two']\",,\n"
+    )
+    rows = [row for _, row in FORMAT.read(path, Options(), ImportReport())]
+    assert rows[0]["context_texts"] == {"kb-1": "one, text", "kb-2": "it's two"}
+    assert rows[0]["gold_ids"] == ["kb-1"]
+    assert list(rows[1]["context_texts"].values()) == ["one", "two"]
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "csv"])
+def test_a_conversation_is_skipped_also_where_csv_holds_it_as_text(tmp_path, ending):
+    turns = [{"content": "hello", "type": "human"}]
+    path = tmp_path / f"data.{ending}"
+    path.write_text(json.dumps({"user_input": turns}) + "\n" if ending == "jsonl" else f'user_input,x\n"{turns}",1\n')
+    report = ImportReport()
+    assert list(FORMAT.read(path, Options(), report)) == []
+    assert list(report.skipped) == ["no user_input as text (a conversation, or annotations of a metric, is no sample)"]
+
+
+def test_jsonl_csv_and_parquet_of_one_dataset_give_the_same_traces():
+    folder = Path(__file__).parent / "data" / "ragas"
+    found = [
+        [row for _, row in FORMAT.read(folder / f"evaluation_dataset.{ending}", Options(), ImportReport())]
+        for ending in ("jsonl", "csv", "parquet")
+    ]
+    assert found[0] == found[1] == found[2]
+    assert [row["gold_ids"] for row in found[0]] == [
+        ["kb-001#0"],
+        ["kb-002#0"],
+        ["kb-005#0"],
+        ["kb-003#1"],
+        ["kb-009#0"],
+    ]
+
+
+def test_as_many_ids_as_texts_there_are_not_keeps_the_ids(tmp_path):
+    (row,), report = read(tmp_path, SAMPLE | {"retrieved_context_ids": ["kb-1"]})
+    assert row["final_context_ids"] == ["kb-1"]
+    assert "context_texts" not in row
+    assert "as many ids as texts there are not: the ids were taken, without texts" in report.notes

@@ -4,6 +4,7 @@ import click
 
 from ragaudit.cli.streams import Streams
 from ragaudit.importers.registry import formats
+from ragaudit.report.layout import wrap
 
 
 @click.command("formats")
@@ -17,4 +18,7 @@ def command(streams: Streams, as_json: bool) -> None:
         streams.json({"schema": "ragaudit.formats/1", "formats": rows})
         return
     room = max(len(each.name) for each in every) + 2
-    streams.text("".join(f"{each.name:<{room}}{each.title}: {each.reads}\n" for each in every))
+    lines: list[str] = []
+    for each in every:
+        lines += wrap(f"{each.title}: {each.reads}", first=f"{each.name:<{room}}", rest=" " * room)
+    streams.text("\n".join(lines) + "\n")

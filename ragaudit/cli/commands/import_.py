@@ -1,22 +1,25 @@
 """`ragaudit import`: the traces of another tool as the files of a bundle, and how each field was come by."""
 
 import json
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TextIO
 
 import click
 
+from ragaudit.audit.run import check
+from ragaudit.cli.bundle_options import find, opened
+from ragaudit.cli.bundle_rows import Output, write_rows
 from ragaudit.cli.options import PATH, quiet_option
 from ragaudit.cli.streams import Streams
 from ragaudit.errors import ConfigError, InputError
 from ragaudit.importers.formats import Format, Options, Table
+from ragaudit.importers.inputs import objects
 from ragaudit.importers.matching import Texts
 from ragaudit.importers.registry import format_named, guess
 from ragaudit.importers.report import ImportReport
+from ragaudit.model.result import Finding, Level
+from ragaudit.report.findings_text import by_weight
 from ragaudit.report.import_text import import_text
-from ragaudit.store.whole_file import whole_file
 
 
 def _pairs(ctx: click.Context, option: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
@@ -76,79 +79,66 @@ def command(
 
     Each field says how it was come by: observed, derived, assumed. What is absent stays absent.
     """
-    chosen = _chosen(streams, form, inputs[0])
-    every = _kept(mapping) | columns
+    chosen = _chosen(streams, form, inputs)
+    if columns and not chosen.maps:
+        what = "knows its own fields; `import table` reads any"
+        streams.say(f"--map means nothing to {chosen.name}, which {what}.")
+    every = {**_kept(mapping), **columns}
     options = Options(k, stages, every, None if chunks is None else _texts(chunks), order)
     report = ImportReport(format=chosen.name)
-    _write(streams, chosen, inputs, output, options, report, replace)
-    if save_mapping is not None:
-        with whole_file(save_mapping, replace=replace) as file:
-            json.dump(every, file, indent=2, ensure_ascii=False)
-            file.write("\n")
+    out = Output(output, replace, every if save_mapping is not None else None, save_mapping)
+    with streams.progress("rows") as progress:
+        write_rows(chosen.rows(inputs, options, report), out, report, progress)
+    if not report.rows:
+        raise InputError(_nothing(inputs[0], chosen, report))
+    findings, stop = _undecided(streams, out, report)
     if as_json:
-        streams.json(report.as_json())
+        said = [finding.model_dump(mode="json") for finding in findings]
+        streams.json(report.as_json() | {"preflight": said, "stops": stop})
     else:
-        streams.text(import_text(report, chosen))
-    streams.say(f"Wrote {output}. What an audit of it can decide: ragaudit check {_bundle(output)}")
+        streams.text(import_text(report, chosen, findings, stop))
+    blocked = stop or any(finding.severity is Level.BLOCK for finding in findings)
+    can = f" Next: ragaudit audit {out.bundle}" if report.rows[Table.TRACES.value] else ""
+    streams.say(f"Wrote {output}.{' An audit of it would stop, as said above.' if blocked else can}")
 
 
-def _chosen(streams: Streams, form: str, path: Path) -> Format:
+def _chosen(streams: Streams, form: str, inputs: tuple[Path, ...]) -> Format:
+    """The format by name; with `auto` the one that the first input that tells it is of."""
     if form != "auto":
         return format_named(form)
-    found = guess(path)
-    also = f" ({', '.join(found.others)} would read it too)" if found.others else ""
-    streams.say(f"{path}: {found.format.title}, {found.why}{also}.")
-    return found.format
-
-
-def _write(
-    streams: Streams,
-    chosen: Format,
-    inputs: tuple[Path, ...],
-    output: Path,
-    options: Options,
-    report: ImportReport,
-    replace: bool,
-) -> None:
-    """Write each row to its file; all files are in place together, or none is."""
-    if not _is_file(output):
-        output.mkdir(parents=True, exist_ok=True)
-    with ExitStack() as stack, streams.progress("rows") as progress:
-        files: dict[Table, TextIO] = {}
-        for done, (table, row) in enumerate(_rows(chosen, inputs, options, report), start=1):
-            if table is Table.TRACES:
-                report.trace(row)
-            elif _is_file(output):
-                report.note(f"rows for {table.value}.jsonl: not written, pass a folder as -o to keep them", "")
-                continue
-            report.rows[table.value] += 1
-            if table not in files:
-                path = output if _is_file(output) else output / f"{table.value}.jsonl"
-                files[table] = stack.enter_context(whole_file(path, replace=replace))
-            files[table].write(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n")
-            progress(done)
-        if not report.rows:
-            first = next(iter(report.skipped.items()), None)
-            why = f"; first: {first[0]} ({first[1].places[0]})" if first else ""
-            raise InputError(f"{inputs[0]}: nothing usable for {chosen.title}{why}. Check the format.")
-
-
-def _rows(
-    chosen: Format, inputs: tuple[Path, ...], options: Options, report: ImportReport
-) -> Iterator[tuple[Table, dict[str, Any]]]:
+    unknown: InputError | None = None
     for path in inputs:
-        yield from chosen.read(path, options, report)
+        try:
+            found = guess(path)
+        except InputError as error:
+            unknown = unknown or error
+            continue
+        also = f" ({', '.join(found.others)} would read it too)" if found.others else ""
+        streams.say(f"{path}: {found.format.title}, {found.why}{also}.")
+        return found.format
+    raise unknown or InputError("No input was given. Name a file.")
 
 
-def _bundle(output: Path) -> str:
-    return f"--traces {output}" if _is_file(output) else str(output)
+def _undecided(streams: Streams, out: Output, report: ImportReport) -> tuple[list[Finding], str]:
+    """What preflight says of the bundle as it stands now, and why an audit of it would stop, if it would."""
+    if not report.rows[Table.TRACES.value]:
+        return [], ""
+    try:
+        traces = {"traces": out.path} if out.is_file else {}
+        bundle = opened(find(None if out.is_file else out.path, traces), {})
+        with streams.progress("traces checked") as progress:
+            return by_weight(check(bundle, progress=progress)), ""
+    except (InputError, ConfigError) as error:
+        return [], str(error)
 
 
-def _is_file(output: Path) -> bool:
-    return output.suffix == ".jsonl" and not output.is_dir()
+def _nothing(path: Path, chosen: Format, report: ImportReport) -> str:
+    why, reason = next(iter(report.skipped.items()), ("it holds no records", None))
+    where = f" ({reason.places[0]})" if reason is not None and reason.places[0] else ""
+    return f"{path}: nothing usable for {chosen.title}: {why}{where}. Check the file and the format."
 
 
-def _kept(path: Path | None) -> dict[str, str]:
+def _kept(path: Path | None) -> Mapping[str, str]:
     if path is None:
         return {}
     try:
@@ -162,6 +152,7 @@ def _kept(path: Path | None) -> dict[str, str]:
 
 def _texts(path: Path) -> Texts:
     """The chunk texts of an inventory file."""
-    from ragaudit.importers.inputs import records
-
-    return Texts.of(value for _, value in records(path, ImportReport()) if isinstance(value, dict))
+    found = Texts.of(value for _, value in objects(path, ImportReport()))
+    if not found:
+        raise InputError(f"{path}: no row has a chunk_id and a text. Export chunks.jsonl with texts.")
+    return found
