@@ -19,6 +19,7 @@ from ragaudit.cli.streams import ExitCode
 from ragaudit.diagnosis import causes as registered  # noqa: F401 - importing it registers every cause
 from ragaudit.diagnosis.registry import CAUSES, STAGE_NOTES
 from ragaudit.experiments.levers import LEVERS, STEPS, step_of
+from ragaudit.importers.registry import formats
 from ragaudit.metrics.registry import REGISTRY
 from ragaudit.model.diagnosis import STAGES
 from ragaudit.tui.keys import EVERYWHERE, SCREEN_KEYS, Key, shown
@@ -102,6 +103,12 @@ def keys() -> str:
     return "\n".join(parts)
 
 
+def import_formats() -> str:
+    """Every format that import reads, in the order in which `auto` asks."""
+    rows = [f"| `{each.name}` | {each.title} | {each.reads} |" for each in formats()]
+    return _table("| FORMAT | tool | reads |", "| :--- | :--- | :--- |", rows)
+
+
 TABLES: Mapping[str, Mapping[str, Callable[[], str]]] = {
     "stages.md": {"stages": stages},
     "causes.md": {"causes": causes},
@@ -110,6 +117,7 @@ TABLES: Mapping[str, Mapping[str, Callable[[], str]]] = {
     "exit-codes.md": {"exit codes": exit_codes},
     "commands.md": {"commands": commands},
     "review.md": {"keys": keys},
+    "import.md": {"formats": import_formats},
 }
 """Page -> name of a table in it -> what writes it."""
 

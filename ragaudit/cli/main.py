@@ -21,6 +21,7 @@ COMMANDS: dict[str, str] = {
     "show": "One query: journey, evidence, diagnosis, what to change.",
     "review": "Step through failing queries in the terminal app, and say what you think of them.",
     "import": "Read the traces of another tool, and say how each field was come by.",
+    "inventory": "Write what stands in a live index as sources.jsonl, chunks.jsonl and index.json.",
     "formats": "The formats that import reads.",
     "next": "The next experiments: one variable each, ranked, with what they would do.",
     "report": "The written report of an audit, as Markdown or JSON.",

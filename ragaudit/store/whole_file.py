@@ -18,12 +18,12 @@ def whole_file(path: Path, *, replace: bool) -> Iterator[TextIO]:
     """
     if not path.name:
         raise ConfigError(f"{path}: names no file. Write the name of a file.")
-    _refuse(path, replace)
+    refuse(path, replace)
     unfinished = path.with_name(f".{path.name}.partial")
     try:
         with unfinished.open("w", encoding="utf-8", newline="\n") as file:
             yield file
-        _refuse(path, replace)  # somebody may have been faster
+        refuse(path, replace)  # somebody may have been faster
         os.replace(unfinished, path)
     except OSError as error:
         raise ConfigError(f"{path}: cannot be written ({error.strerror}). Choose another place.") from error
@@ -32,6 +32,11 @@ def whole_file(path: Path, *, replace: bool) -> Iterator[TextIO]:
             unfinished.unlink()
 
 
-def _refuse(path: Path, replace: bool) -> None:
+def refuse(path: Path, replace: bool) -> None:
+    """Say before long work that a file is in the way.
+
+    Raises:
+        ConfigError: It is there, and `replace` is not given.
+    """
     if not replace and os.path.lexists(path):
         raise ConfigError(f"{path}: exists. Pass --replace to write over it, or choose another name.")

@@ -15,6 +15,7 @@ WHY = {
     "make test": "it is what runs this test",
     "make demo": "it makes a virtual environment, then runs `ragaudit demo`, which docs/index.md does",
     "make cassettes": "it downloads a judge model of 1.1 GB and asks it",
+    "make docs": "it builds the site, which tests/docs/test_docs_site.py does",
     "make docs-tables": "it writes into the manual; tests/docs/test_docs_tables.py compares",
     "make imports": "tests/test_package.py does",
     "make lock": "it asks the package index",

@@ -1,6 +1,5 @@
-"""docs/import.md against the program: its table is the registry's, its example comes out, its commands exist."""
+"""docs/import.md against the program: its example comes out, its commands exist."""
 
-import importlib.util
 import json
 import re
 import shlex
@@ -22,13 +21,6 @@ def blocks(manual, kind):
     return [text for language, text in found if language == kind]
 
 
-def test_the_table_of_formats_is_the_registry(repository, manual):
-    spec = importlib.util.spec_from_file_location("formats_table", repository / "docs" / "formats_table.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    assert module.written(manual) == manual
-
-
 def test_the_example_of_a_home_made_log_comes_out(manual, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "log.csv").write_text(blocks(manual, "csv")[0], encoding="utf-8")
@@ -47,4 +39,4 @@ def test_every_command_of_the_manual_names_a_format_and_options_that_exist(manua
     named = re.findall(r"`import ([a-z-]+)([^`]*)`", manual)
     assert {name for name, _ in named} <= set(MODULES)
     assert {each for _, rest in named for each in rest.split() if each.startswith("--")} <= options
-    assert set(re.findall(r"(?<![-\w])--[a-z][a-z-]*", manual)) - options == {"--qrels"}
+    assert set(re.findall(r"(?<![-\w])--[a-z][a-z-]*", manual)) - options == {"--qrels", "--mb"}
