@@ -85,6 +85,8 @@ def _hit(item: Any, rank: int) -> Row:
     text = text if isinstance(text, str) else next((t for n in _TEXTS if isinstance(t := _get(item, (n,)), str)), None)
     text = text if text is not None else next((meta[n] for n in _TEXTS if isinstance(meta.get(n), str)), None)
     found = _get(item, _IDS)
+    if meta is _get(item, ("payload",)):  # a store whose own ids are numbers: the application's stands beside the text
+        found = meta.get("chunk_id", found)
     nested = meta.get("metadata") if isinstance(meta.get("metadata"), Mapping) else meta.get("meta")
     if isinstance(nested, Mapping):  # a Qdrant point that LangChain or Haystack wrote: the payload has their own id
         found = next((meta[n] for n in _META_IDS if meta.get(n) is not None), found)
