@@ -22,6 +22,7 @@ PAGES = {page.relative_to(ROOT).as_posix().removeprefix("docs/"): page.read_text
 SHOWN = [(page, command) for page, text in sorted(PAGES.items()) for command in commands(text)]
 
 ELSEWHERE = {
+    "inventory.md": "its commands need a live store; tests/inventories run each kind of store and read the page",
     "import.md": "tests/importers/test_import_docs.py runs its example, on the log that the page shows",
     "review.md": "tests/tui/test_review_manual.py runs every command of the page",
     "commands.md": "written from the help texts: it quotes, and shows no line to type",
