@@ -1,5 +1,6 @@
 """Shared by all tests: where the repository and, when it is beside it, the shared folder are."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -15,3 +16,8 @@ settings.load_profile("ours")
 def repository() -> Path:
     """The checkout."""
     return ROOT
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Two for each core: tests of the terminal app wait more than they compute. At most 8, for memory."""
+    return min(8, 2 * (os.cpu_count() or 1))
