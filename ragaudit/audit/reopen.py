@@ -81,8 +81,8 @@ def prove(path: Path, run: RunInfo, bundle: Bundle) -> None:
         )
     names = bundle.paths.names()
     folder = bundle.paths.traces.parent
-    free = {names[path] for path in (bundle.paths.config, bundle.paths.feedback) if path is not None}
-    free |= {name for name in run.inputs if name.endswith(".toml") or name.startswith("feedback.")}
+    free = {names[bundle.paths.config]} if bundle.paths.config is not None else set()
+    free |= {name for name in run.inputs if name.endswith(".toml")}
     here = {name: digest for name, digest in bundle.digests.items() if name not in free}
     then = {name: file.sha256 for name, file in run.inputs.items() if name not in free}
     wrong = [f"{name} is not the file that was audited" for name in then if name in here and here[name] != then[name]]

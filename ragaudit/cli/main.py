@@ -24,7 +24,7 @@ COMMANDS: dict[str, str] = {
     "inventory": "Write what stands in a live index as sources.jsonl, chunks.jsonl and index.json.",
     "formats": "The formats that import reads.",
     "next": "The next experiments: one variable each, ranked, with what they would do.",
-    "report": "The written report of an audit, as Markdown or JSON.",
+    "report": "The written report of an audit: Markdown, HTML, JSON, and JUnit or GitHub for CI.",
     "judge": "Plan, run and check the LLM judge: price first, then verdicts, then how far to trust them.",
     "tape": "Recorded judge replies: count, verify, prune, export the cache and cassettes.",
     "compare": "Compare two runs of the same queries: did the one thing that changed help?",

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ragaudit.evidence.spans import content_hash
 from ragaudit.model.inventory import Chunk, Inventory
+from ragaudit.model.texts import content_hash
 from ragaudit.model.trace import Gold, Trace
 
 

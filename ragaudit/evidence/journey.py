@@ -7,9 +7,9 @@ from ragaudit.config import AclSettings
 from ragaudit.evidence.acl import eligible
 from ragaudit.evidence.gold_span import SpanStates, locate
 from ragaudit.evidence.identity import Identities, Standing, Via, hashes, standing
-from ragaudit.evidence.spans import content_hash
 from ragaudit.model.diagnosis import Checkpoint, State, Step
 from ragaudit.model.inventory import Chunk, Source
+from ragaudit.model.texts import content_hash
 from ragaudit.model.trace import Gold, Ranking, Trace
 
 

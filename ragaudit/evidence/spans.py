@@ -3,8 +3,7 @@
 import re
 import unicodedata
 
-from ragaudit.model.texts import content_hash as content_hash
-from ragaudit.model.texts import folded as folded
+from ragaudit.model.texts import folded
 from ragaudit.model.trace import SpanFound
 
 _SPACE = re.compile(r"\s+")

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from ragaudit.evidence.spans import folded
 from ragaudit.importers.report import ImportReport
 from ragaudit.importers.stage import MERGES, RERANKS, Stage, stage_of_word
+from ragaudit.model.texts import folded
 
 LAST = (Stage.FINAL, Stage.AFTER_RERANK, Stage.AFTER_THRESHOLD, Stage.AFTER_FILTER, Stage.FUSED)
 """The merged lists, the latest first."""

@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
-from ragaudit.evidence.spans import content_hash
 from ragaudit.inventories.plain import plain, writable
 from ragaudit.inventories.records import Record
+from ragaudit.model.texts import content_hash
 
 TEXTS = ("text", "content", "page_content", "document", "chunk_text", "body", "passage")
 SOURCES = ("source_id", "document_id", "doc_id", "ref_doc_id", "source", "file_path", "file_name", "url")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from ragaudit.evidence.spans import content_hash
+from ragaudit.model.texts import content_hash
 from ragaudit.readers.lines import LineError
 from ragaudit.redact.credentials import SECRET_FIELD, is_random
 from ragaudit.redact.pseudonyms import PSEUDONYM, Kind

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 from ragaudit.config import AclSettings
 from ragaudit.evidence.acl import may_read
-from ragaudit.evidence.spans import content_hash
 from ragaudit.model.diagnosis import Diagnosis
 from ragaudit.model.inventory import Inventory
 from ragaudit.model.result import QueryResult, RunInfo
+from ragaudit.model.texts import content_hash
 from ragaudit.model.trace import Trace
 from ragaudit.store.reader import AuditReader
 

@@ -7,9 +7,9 @@ from evidence_builders import evidence, gold, inventory, ranking, trace
 
 from ragaudit.evidence.identity import Identities, Via
 from ragaudit.evidence.journey import Place, journey
-from ragaudit.evidence.spans import content_hash
 from ragaudit.model.diagnosis import Checkpoint, State
 from ragaudit.model.inventory import Inventory
+from ragaudit.model.texts import content_hash
 from ragaudit.model.trace import Answer, Hit
 
 TEXT = "Refunds within 30 days."

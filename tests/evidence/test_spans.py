@@ -7,7 +7,8 @@ from evidence_builders import evidence, gold, inventory, trace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragaudit.evidence.spans import content_hash, find, folded, squeezed
+from ragaudit.evidence.spans import find, squeezed
+from ragaudit.model.texts import content_hash, folded
 from ragaudit.model.trace import SpanFound, SpanIn
 
 SOFT_HYPHEN, ZERO_WIDTH, HYPHEN = "\u00ad", "\u200b", "\u2010"

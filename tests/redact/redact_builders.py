@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from ragaudit.cli.main import execute
-from ragaudit.evidence.spans import content_hash
+from ragaudit.model.texts import content_hash
 from ragaudit.redact.fields import Tally, TextMode, Walker
 from ragaudit.redact.pseudonyms import Pseudonyms
 from ragaudit.redact.text import Redactor

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from redact_builders import KEY, walker
 from test_finding import CARDS, EMAILS, IBANS, NOTHING, PHONES, SECRETS
 
-from ragaudit.evidence.spans import content_hash, find
+from ragaudit.evidence.spans import find
+from ragaudit.model.texts import content_hash
 from ragaudit.redact.pseudonyms import PSEUDONYM, Kind, Pseudonyms
 from ragaudit.redact.shadow import Form, shadow
 from ragaudit.redact.text import Redactor

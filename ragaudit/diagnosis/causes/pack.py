@@ -4,8 +4,9 @@ from ragaudit.diagnosis.facts import GoldFacts
 from ragaudit.diagnosis.pool import last_place, reached_pack
 from ragaudit.diagnosis.registry import cause
 from ragaudit.evidence.identity import Via, hashes
-from ragaudit.evidence.spans import content_hash, find
+from ragaudit.evidence.spans import find
 from ragaudit.model.diagnosis import Stage
+from ragaudit.model.texts import content_hash
 
 
 @cause(

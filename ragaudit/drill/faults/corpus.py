@@ -8,9 +8,10 @@ from typing import Any
 from ragaudit.drill.case import Broken, Case
 from ragaudit.drill.registry import fault
 from ragaudit.drill.relist import from_arms, without
-from ragaudit.evidence.spans import content_hash, find
+from ragaudit.evidence.spans import find
 from ragaudit.model.diagnosis import Stage
 from ragaudit.model.inventory import Chunk, Source, SourceStatus
+from ragaudit.model.texts import content_hash
 from ragaudit.model.trace import Answer, Trace
 
 Edit = Callable[[str, str], str]

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ragaudit.evidence.spans import folded
 from ragaudit.importers.draft import Draft
 from ragaudit.importers.predicates import clauses_of
 from ragaudit.importers.report import ImportReport
@@ -13,6 +12,7 @@ from ragaudit.importers.spans.stages import Placed
 from ragaudit.importers.spans.step import Kind, Step, as_count, as_object
 from ragaudit.importers.spans.tree import Tree
 from ragaudit.importers.stage import Stage
+from ragaudit.model.texts import folded
 
 _SESSION = ("session.id", "gen_ai.conversation.id", "langfuse.session.id")
 _USER = ("user.id", "enduser.id", "langfuse.user.id")

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ragaudit.evidence.spans import folded
 from ragaudit.importers.report import ImportReport
 from ragaudit.importers.spans import genai
 from ragaudit.importers.spans.lists import Listed
@@ -11,6 +10,7 @@ from ragaudit.importers.spans.step import Kind
 from ragaudit.importers.spans.tree import Tree
 from ragaudit.importers.stage import MERGES, RERANKS, Stage, stage_of_word
 from ragaudit.importers.stage import check as check
+from ragaudit.model.texts import folded
 from ragaudit.model.trace import Provenance
 
 _MERGED = (Stage.FUSED, Stage.AFTER_RERANK, Stage.UNKNOWN)
