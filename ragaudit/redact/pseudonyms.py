@@ -37,8 +37,8 @@ _SPACE = re.compile(r"\s+")
 class Pseudonyms:
     """Gives each value its pseudonym.
 
-    Twelve letters of twenty are 51 bits: among a million values of one kind, the chance that any two share one is 1 in
-    8,000. Two that did would be one value to every join.
+    Twelve letters of twenty, or a digit of eight and eleven letters: two values may in principle share one, and would
+    then be one value to every join.
     """
 
     def __init__(self, key: bytes) -> None:
