@@ -40,13 +40,13 @@ def listing(value: Any) -> list[Any] | None:
         parts = [part.strip() for part in text.split(joint) if part.strip()]
         if len(parts) > 1 and (joint == "|" or not any(re.search(r"\s", part) for part in parts)):
             return parts
-    return [part.strip() for part in text.split("|") if part.strip()]
+    return [part.strip() for part in text.split("|") if part.strip()] or None
 
 
 def joined_texts(value: Any) -> list[Any] | None:
     """Texts out of a cell: a list, or texts that were joined by `|`. A comma parts no texts."""
     if isinstance(value, str) and not value.strip().startswith("["):
-        return [part.strip() for part in value.split("|") if part.strip()]
+        return [part.strip() for part in value.split("|") if part.strip()] or None
     return listing(value)
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from ragaudit.importers.cells import id_text, ids_in, plain
 from ragaudit.importers.draft import MAX_K, Draft
+from ragaudit.importers.predicates import clauses_of
 from ragaudit.importers.report import ImportReport
 
 QUERY_ID = ("query_id", "qid")
@@ -13,8 +14,6 @@ RETRIEVED_IDS = ("final_context_ids", "retrieved_context_ids", "retrieved_ids", 
 TEXTS = ("index_revision", "embedding_model", "session_id", "timestamp")
 OBJECTS = ("filters_applied", "filters", "filter")
 K = ("k_final", "k")
-SEEN = (*QUERY_ID, *GOLD_IDS, *RETRIEVED_IDS, *TEXTS, *OBJECTS, *K, "user_acl")
-"""Every name that is looked for."""
 
 
 def query_id_in(values: Mapping[str, Any]) -> str | None:
@@ -39,7 +38,7 @@ def set_by_convention(draft: Draft, values: Mapping[str, Any], report: ImportRep
             _set(draft, name, values[name], name, report, place)
     for name in OBJECTS:
         if isinstance(found := plain(values.get(name)), dict):
-            _set(draft, "filters_applied", found, name, report, place)
+            _set(draft, "filters_applied", clauses_of(found) or found, name, report, place)
     for name in K:
         found = plain(values.get(name))
         if isinstance(found, int) and not isinstance(found, bool) and 0 < found <= MAX_K:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ragaudit.errors import InputError
+from ragaudit.importers.cells import listing
 from ragaudit.importers.formats import Format, Options, Row, Sample, Table
 from ragaudit.importers.inputs import records
 from ragaudit.importers.report import ImportReport
@@ -95,13 +96,13 @@ def _chunks(store: Mapping[str, Any], report: ImportReport, place: str) -> Itera
             continue
         inner = document.get("meta")
         meta: Mapping[str, Any] = inner if isinstance(inner, Mapping) else {}
-        acl = meta.get("acl")
+        acl = listing(meta.get("acl"))
         row = {
             "chunk_id": str(document["id"]),
             "source_id": None if meta.get("source_id") is None else str(meta["source_id"]),
             "text": document.get("content"),
             "metadata": {key: each for key, each in meta.items() if each is not None} or None,
-            "acl": [str(each) for each in acl] if isinstance(acl, list) else None,
+            "acl": None if acl is None else [str(each) for each in acl if each is not None],
             "embedding_model": meta.get("embedding_model"),
         }
         yield Table.CHUNKS, {key: each for key, each in row.items() if each is not None}

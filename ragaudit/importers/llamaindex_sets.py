@@ -113,9 +113,10 @@ class DataSets:
         question = str(value["query"])
         draft = Draft(line_id(number, question), question)
         ids, texts = (listed(value.get(key)) for key in ("retrieved_ids", "retrieved_texts"))
-        documents = documents_of(ids, texts, self._report, place) or []
-        hits = hits_of(documents, self._report, place, texts=self._options.texts)
-        draft.observed("arms", {"retriever": hits})
+        documents = documents_of(ids, texts, self._report, place)
+        if documents is not None:
+            hits = hits_of(documents, self._report, place, texts=self._options.texts)
+            draft.observed("arms", {"retriever": hits})
         expected = value.get("expected_ids")
         set_gold(draft, expected if isinstance(expected, list) else None, None, None, self._report, place)
         draft.settle(self._options.k)

@@ -56,7 +56,7 @@ def _clause(field: str, wanted: Any) -> dict[str, Any] | None:
 
 def _operated(field: str, operator: str, operand: Any) -> dict[str, Any] | None:
     if operator in _EQUAL:
-        return {field: operand}
+        return None if isinstance(operand, list | tuple | Mapping) else {field: operand}
     if operator in _ANY_OF and isinstance(operand, list | tuple):
         return {field: list(operand)}
     return {field: {_RANGES[operator]: operand}} if operator in _RANGES else None
@@ -77,7 +77,7 @@ def _joined(found: dict[str, Any], clauses: Mapping[str, Any]) -> bool:
         before = found.get(field)
         if before is None:
             found[field] = wanted
-        elif isinstance(before, Mapping) and isinstance(wanted, Mapping):
+        elif isinstance(before, Mapping) and isinstance(wanted, Mapping) and before.keys().isdisjoint(wanted):
             found[field] = {**before, **wanted}
         else:
             return False

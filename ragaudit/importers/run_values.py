@@ -32,8 +32,8 @@ class Labels:
     """What a data set says of a query; None = it does not say."""
 
     reference: str | None = None
-    gold_ids: tuple[str, ...] | None = None
-    gold_texts: tuple[str, ...] | None = None
+    gold_ids: tuple[Any, ...] | None = None
+    gold_texts: tuple[Any, ...] | None = None
 
     def __or__(self, other: "Labels") -> "Labels":
         """These, and the other's where these are silent."""
@@ -175,6 +175,6 @@ def _first(places: tuple[Any, ...], keys: tuple[str, ...]) -> Any:
     return next((place[key] for place in maps for key in keys if place.get(key) is not None), None)
 
 
-def _listed(value: Mapping[str, Any], keys: tuple[str, ...]) -> tuple[str, ...] | None:
+def _listed(value: Mapping[str, Any], keys: tuple[str, ...]) -> tuple[Any, ...] | None:
     found = next((item for key in keys if isinstance(item := decoded(value.get(key)), list)), None)
-    return None if found is None else tuple(str(each) for each in found)
+    return None if found is None else tuple(found)

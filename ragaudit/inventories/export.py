@@ -98,6 +98,9 @@ def export(
     if not work.get("ended"):
         _read(reader, work, asked, now.embedding_model, progress)
     last = reader.contents()
+    lost = dict.fromkeys([*(work.get("restricted") or ()), *last.restricted])
+    work.put("restricted", list(lost))
+    last = replace(last, restricted=tuple(lost))
     first = work.get("first")
     return Seen(
         first=Contents(now.collection, first["rows"], mark=first["mark"]),

@@ -42,11 +42,12 @@ class Secrets:
 def public(place: str) -> str:
     """A path as it is; of a URL the host, port and path; of a connection string the host and the database."""
     if "://" in place:
-        parts = urlsplit(place)
-        host = parts.netloc.rpartition("@")[2]
-        return f"{parts.scheme}://{host}{parts.path}"
-    words = re.findall(r"\b(host|port|dbname)=('[^']*'|\S+)", place)
-    return " ".join(f"{name}={value}" for name, value in words) if words else place
+        scheme, _, rest = place.partition("://")
+        return f"{scheme}://" + re.split(r"[?#]", rest.rpartition("@")[2], maxsplit=1)[0]
+    if "=" not in place:
+        return place
+    words = re.findall(r"\b(host|port|dbname)\s*=\s*('[^']*'|\S+)", place)
+    return " ".join(f"{name}={value}" for name, value in words) or "postgresql"
 
 
 def _in_url(url: str) -> Iterable[str]:
@@ -56,7 +57,8 @@ def _in_url(url: str) -> Iterable[str]:
     except ValueError:
         return [url]
     named = [value for name, value in parse_qsl(parts.query) if _NAMES.search(name)]
-    return [password, *named] if password else named
+    raw = url.partition("://")[2].rpartition("@")[0].partition(":")[2]  # a password that was not escaped
+    return [*filter(None, (password, raw)), *named]
 
 
 def _in_words(text: str) -> Iterable[str]:

@@ -68,7 +68,7 @@ def capture_scores(faults: Faults | None = None) -> Callable[[], None]:
     def search(self: Any, query: str, *, run_manager: Any, **kwargs: Any) -> Any:
         asked = self.search_kwargs | kwargs
         method = _scored(self, "")
-        pairs = None if method is None else shielded(faults, "capture_scores", lambda: method(query, **asked))
+        pairs = None if method is None else shielded(faults, "capture_scores", lambda: _pairs(method(query, **asked)))
         shielded(faults, "capture_scores", lambda: _keep(self, run_manager.run_id, asked, pairs))
         if pairs is None:
             return before(self, query, run_manager=run_manager, **kwargs)
@@ -83,6 +83,9 @@ def capture_scores(faults: Faults | None = None) -> Callable[[], None]:
             if isinstance(pairs, BaseException):
                 faults.add("capture_scores", type(pairs).__name__, error=pairs)
                 pairs = None
+            if pairs is not None:
+                found = pairs
+                pairs = shielded(faults, "capture_scores", lambda: _pairs(found))
         shielded(faults, "capture_scores", lambda: _keep(self, run_manager.run_id, asked, pairs))
         if pairs is None:
             return await before_async(self, query, run_manager=run_manager, **kwargs)
@@ -137,3 +140,8 @@ def _keep(retriever: Any, run_id: Any, asked: Mapping[str, Any], pairs: Any) -> 
         next((name for name in names if isinstance(name, str)), None),
     )
     _kept.put(run_id, searched)
+
+
+def _pairs(found: Any) -> list[tuple[Any, Any]]:
+    """What the store gave, read once and seen to be pairs."""
+    return [(document, score) for document, score in found]

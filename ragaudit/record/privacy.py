@@ -58,7 +58,7 @@ def _each_text(row: dict[str, Any], change: Callable[[str], str | None]) -> None
     holders = [*((row, name) for name in _TEXTS), *((hit, "text") for hit in _hits(row))]
     holders += [(row["answer"], "text")] if isinstance(row.get("answer"), dict) else []
     holders += [(state, name) for state in (row.get("arm_status") or {}).values() for name in ("query_text", "error")]
-    holders += [(gold, "span") for gold in row.get("gold") or ()]
+    holders += [(gold, name) for gold in row.get("gold") or () for name in ("span", "note")]
     holders += [(row["context_texts"], chunk_id) for chunk_id in list(row.get("context_texts") or {})]
     for holder, name in holders:
         if isinstance(holder.get(name), str):
@@ -69,6 +69,10 @@ def _each_text(row: dict[str, Any], change: Callable[[str], str | None]) -> None
     for hit in _hits(row):
         if "metadata" in hit:
             hit["metadata"] = _changed(hit["metadata"], change)
+    for probe in row.get("probes") or ():
+        for name in ("value", "note") if isinstance(probe, dict) else ():
+            if isinstance(probe.get(name), str | list):
+                _put(probe, name, _changed(probe[name], change))
     if row.get("context_texts") == {}:
         del row["context_texts"]
 

@@ -200,7 +200,7 @@ def _problem(
     path: Any, sample: Any, text: Any, redact: Any, max_queue: Any, rotate_bytes: Any, k_final: Any
 ) -> str | None:
     checks = (
-        (isinstance(path, str | Path), "path: is no path"),
+        (isinstance(path, str | Path) and bool(Path(path).name), "path: is no path"),
         (isinstance(sample, int | float) and 0 <= sample <= 1, "sample: is no share. Use 0 to 1"),
         (text in MODES, f"text: is no mode. Use one of {', '.join(MODES)}"),
         (redact is None or callable(redact), "redact: cannot be called. Pass a function from text to text"),

@@ -36,10 +36,11 @@ _TEXTS = frozenset(
         "error",
         "context_texts",
         "answer",
+        "answer_text",
         "probe_value",
     ]
 )
-_STAY = frozenset(["query_text", "query_rewrite", "previous_query", "answer", "probe_value"])
+_STAY = frozenset(["query_text", "query_rewrite", "previous_query", "answer", "answer_text", "probe_value"])
 """Texts that must be there, or whose being there means something: dropped, they become a pseudonym, not null."""
 _IDS = frozenset(
     [

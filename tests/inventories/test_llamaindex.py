@@ -58,7 +58,7 @@ def test_vectors_in_another_store_leave_presence_open(folder, export):
     (folder / "default__vector_store.json").unlink()
     done = export("llamaindex", folder)
     assert not any("in" in row for row in done.chunks.values())
-    assert done.account["remarks"][0].startswith(
+    assert done.account["why_not_complete"][0].startswith(
         "no default__vector_store.json: the vectors are in a store of their own"
     )
 

@@ -21,6 +21,7 @@ from ragaudit.inventories.records import KEY_VARIABLE, URL_VARIABLE, Where
 from ragaudit.inventories.registry import MODULES, store_named
 from ragaudit.inventories.secrets import Secrets, public
 from ragaudit.inventories.work import Work
+from ragaudit.model.json_line import json_line
 from ragaudit.report.inventory_text import inventory_text
 from ragaudit.store.whole_file import refuse, whole_file
 
@@ -187,4 +188,4 @@ def _write(work: Work, asked: Asked, seen: Seen, output: Path, said: bool | None
 
 
 def _line(row: dict[str, Any]) -> str:
-    return json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n"
+    return json_line(row) + "\n"

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ragaudit.importers.cells import ids_in
 from ragaudit.importers.draft import Draft
 from ragaudit.importers.predicates import clauses_of
 from ragaudit.importers.report import ImportReport
@@ -70,9 +71,9 @@ def fill(draft: Draft, whole: Whole, report: ImportReport, place: str) -> None:
     session = whole.attribute(*_SESSION) or said.get("session_id")
     draft.observed("session_id", None if session is None else str(session))
     draft.observed("timestamp", iso_time(next((span.start for span in whole.spans if span.start), 0)))
-    acl = said.get("user_acl")
-    if isinstance(acl, list | tuple | str):
-        draft.observed("user_acl", [acl] if isinstance(acl, str) else [str(each) for each in acl])
+    acl = ids_in(said.get("user_acl"))
+    if acl is not None:
+        draft.observed("user_acl", acl)
     elif whole.attribute(*_USER) is not None:
         report.note("a user id says nothing about what the user may read: log user_acl", place)
     if said.get("index_revision") is not None:

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from ragaudit.importers.passages import documents_in
@@ -61,18 +62,7 @@ def _with_defaults(span: Span) -> Step | None:
     if step is None:
         return None
     properties = subtree(span.attributes, "traceloop.association.properties")
-    return Step(
-        span,
-        step.kind,
-        NAME,
-        step.name,
-        query=step.query,
-        documents=step.documents,
-        prompt=step.prompt,
-        answer=step.answer,
-        model=step.model,
-        metadata={**properties, **step.metadata},
-    )
+    return replace(step, dialect=NAME, metadata={**properties, **step.metadata})
 
 
 def _kind_by_name(name: str, a: Mapping[str, Any]) -> Kind:

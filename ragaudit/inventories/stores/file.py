@@ -78,7 +78,6 @@ class _File:
             yield from parquet_rows(self._path, name)
             return
         problems = Problems()
-        self._unreadable = 0
         for number, line in read_lines(self._path, name, problems):
             try:
                 row = parse_json(line, name, number, problems)
@@ -87,7 +86,8 @@ class _File:
             if isinstance(row, dict):
                 yield number, row
             else:
-                self._unreadable += 1
+                problems.set_aside("not_json", name, number, "is no JSON object")
+        self._unreadable = problems.tally(name).set_aside
 
     def _first(self) -> Mapping[str, Any]:
         """The manifest: an object on the first line, bare or under `_manifest`; empty when there is none."""

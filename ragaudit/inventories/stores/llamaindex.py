@@ -33,7 +33,7 @@ class _Folder:
 
     def contents(self) -> Contents:
         if self._vectors is None:
-            return Contents(self._name, len(self._nodes), is_snapshot=True, notes=(_ELSEWHERE,))
+            return Contents(self._name, len(self._nodes), is_snapshot=True, restricted=(_ELSEWHERE,))
         arm = {"metric": "cosine", "ann": "exact", "score": higher("cosine similarity")}
         strays = len(self._vectors.keys() - self._nodes.keys())
         ghost = (f"{strays:,} vectors have no node in docstore.json: they can be found and not be read",)
