@@ -1,3 +1,4 @@
+import gzip
 import json
 
 import pytest
@@ -98,3 +99,13 @@ def test_the_shared_samples_are_read_alike(repository, export):
     assert {name: row["content_hash"] for name, row in rows.items()} == {
         name: row["content_hash"] for name, row in second.chunks.items()
     }
+
+
+def test_a_truncated_gzip_is_not_complete_whatever_its_manifest_says(tmp_path, export):
+    rows = [MANIFEST, *({"chunk_id": f"c{n}-{n * 7919 % 10_007}", "text": f"text {n * n}"} for n in range(60_000))]
+    whole = gzip.compress("".join(json.dumps(row) + "\n" for row in rows).encode())
+    path = tmp_path / "inventory.jsonl.gz"
+    path.write_bytes(whole[: len(whole) // 2])
+    done = export("file", path)
+    assert 0 < len(done.chunks) < 60_000
+    assert done.account["complete"] is False and done.account["why_not_complete"]

@@ -47,6 +47,10 @@ def test_a_key_is_hidden_however_it_is_spelled():
         ("https://key@q.example:6333", "https://q.example:6333"),
         ("host=db user=me password=pw dbname=kb", "host=db dbname=kb"),
         ("./store", "./store"),
+        ("user=me password=hunter2", "postgresql"),
+        ("dbname = db password = hunter2", "dbname=db"),
+        ("https://elastic:ab#cd@es:9200", "https://es:9200"),
+        ("postgresql://u:p/w@h/db", "postgresql://h/db"),
     ],
 )
 def test_of_an_address_only_where_it_leads_is_shown(place, shown):
@@ -56,3 +60,7 @@ def test_of_an_address_only_where_it_leads_is_shown(place, shown):
 def test_a_message_without_secrets_stays_as_it_is():
     said = "relation kb.chunks does not exist at key_1, token count 5"
     assert Secrets.of("postgresql://db/kb").clean(said) == said
+
+
+def test_a_password_that_was_not_escaped_is_known_too():
+    assert "ab#cd" not in Secrets.of("https://elastic:ab#cd@es:9200").clean("no log-in for ab#cd")
