@@ -102,7 +102,10 @@ def test_the_shared_samples_are_read_alike(repository, export):
 
 
 def test_a_truncated_gzip_is_not_complete_whatever_its_manifest_says(tmp_path, export):
-    rows = [MANIFEST, *({"chunk_id": f"c{n}-{n * 7919 % 10_007}", "text": f"text {n * n}"} for n in range(60_000))]
+    rows = [
+        {"_manifest": MANIFEST},
+        *({"chunk_id": f"c{n}-{n * 7919 % 10_007}", "text": f"text {n * n}"} for n in range(60_000)),
+    ]
     whole = gzip.compress("".join(json.dumps(row) + "\n" for row in rows).encode())
     path = tmp_path / "inventory.jsonl.gz"
     path.write_bytes(whole[: len(whole) // 2])
