@@ -16,7 +16,8 @@ from ragaudit.store.whole_file import whole_file
 
 FOLDER = Path(".ragaudit") / "baselines"
 MAX_BYTES = 1 << 30
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+"""What a file may be named for somebody."""
 
 
 def place_of(name: str, folder: Path = FOLDER) -> Path:
@@ -25,7 +26,7 @@ def place_of(name: str, folder: Path = FOLDER) -> Path:
     Raises:
         ConfigError: The name cannot be a file name.
     """
-    if not _NAME.fullmatch(name):
+    if not NAME.fullmatch(name):
         raise ConfigError(f"baseline name {name!r}: is no file name. Use letters, digits, '.', '_' and '-'.")
     return folder / f"{name}.json"
 
@@ -61,7 +62,7 @@ def side_path(given: str, folder: Path = FOLDER) -> Path:
         InputError: There is none.
     """
     path = Path(given)
-    if not path.is_file() and _NAME.fullmatch(given) and place_of(given, folder).is_file():
+    if not path.is_file() and NAME.fullmatch(given) and place_of(given, folder).is_file():
         path = place_of(given, folder)
     if not path.is_file():
         known = ", ".join(each.stem for each in stored(folder)[:5])

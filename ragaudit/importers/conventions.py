@@ -9,7 +9,14 @@ from ragaudit.importers.predicates import clauses_of
 from ragaudit.importers.report import ImportReport
 
 QUERY_ID = ("query_id", "qid")
-GOLD_IDS = ("gold_ids", "expected_ids", "reference_context_ids", "relevant_ids", "relevant_docs")
+GOLD_IDS = (
+    "gold_ids",
+    "expected_ids",
+    "reference_context_ids",
+    "relevant_ids",
+    "relevant_docs",
+    "expected_document_ids",
+)
 RETRIEVED_IDS = ("final_context_ids", "retrieved_context_ids", "retrieved_ids", "context_ids")
 TEXTS = ("index_revision", "embedding_model", "session_id", "timestamp")
 OBJECTS = ("filters_applied", "filters", "filter")

@@ -13,10 +13,10 @@ from ragaudit.importers.inputs import objects
 from ragaudit.importers.ir_files import Kind, Part, nested, parts_of, texts_by_id
 from ragaudit.importers.ir_runs import Run, ordered, rows_of, runs_of
 from ragaudit.importers.report import ImportReport
+from ragaudit.importers.stage import LISTS
 from ragaudit.readers.problems import Problems
 from ragaudit.readers.qrels import read_qrels
 
-LISTS = ("fused", "after_filter", "after_threshold", "rerank_input", "after_rerank")
 BY_NAME = {
     "rrf": "fused",
     "fused": "fused",

@@ -15,6 +15,7 @@ from ragaudit.importers.run_values import (
     Labels,
     answer_in,
     decoded,
+    decoded_list,
     decoded_map,
     filter_in,
     labels_in,
@@ -142,7 +143,7 @@ def _take(value: Any, place: str, found: _Found, report: ImportReport) -> None:
             _keep(record, found, report)
         elif "id" in record and ("observations" in record or "user_id" in record or "timestamp" in record):
             found.traces[str(record["id"])] = record
-            inside = [*(record.pop("observations", None) or ()), *_listed(record.pop("scores", None))]
+            inside = [*(record.pop("observations", None) or ()), *decoded_list(record.pop("scores", None))]
             waiting.extend({"trace_id": record["id"], **each} for each in inside if isinstance(each, Mapping))
         else:
             report.skip("no trace, observation, score or item of Langfuse", place)
@@ -188,7 +189,7 @@ def _run(raw: Mapping[str, Any], options: Options, report: ImportReport) -> Run:
         model=str(raw["model"]) if kind is Kind.EMBEDDING and raw.get("model") else None,
         limit=limit_in(inputs, metadata),
         filter=filter_in(inputs, metadata),
-        tags=tuple(str(tag) for tag in _listed(metadata.get("tags"))),
+        tags=tuple(str(tag) for tag in decoded_list(metadata.get("tags"))),
         metadata=metadata,
         error=str(raw.get("status_message") or "error") if failed else None,
     )
@@ -228,11 +229,6 @@ def _feedback(found: _Found, query_ids: Mapping[str, str], report: ImportReport)
             session = raw.get("session_id") or found.traces.get(trace_id, {}).get("session_id")
             row |= {"session_id": session, "name": raw.get("name"), "source": raw.get("source")}
             yield Table.FEEDBACK, {key: value for key, value in row.items() if value is not None}
-
-
-def _listed(value: Any) -> list[Any]:
-    found = decoded(value)
-    return found if isinstance(found, list) else []
 
 
 def _whole_metadata(metadata: Any) -> tuple[dict[str, Any], bool]:

@@ -15,6 +15,7 @@ from ragaudit.importers.run_values import (
     Labels,
     answer_in,
     decoded,
+    decoded_list,
     decoded_map,
     filter_in,
     labels_in,
@@ -162,7 +163,7 @@ def _run(raw: Mapping[str, Any], options: Options) -> Run:
         model=_model(extra) if kind is Kind.EMBEDDING else None,
         limit=limit_in(inputs, extra.get("invocation_params")),
         filter=filter_in(inputs),
-        tags=tuple(str(tag) for tag in _list(raw.get("tags"))),
+        tags=tuple(str(tag) for tag in decoded_list(raw.get("tags"))),
         metadata=decoded_map(extra.get("metadata")),
         error=str(error) if error else None,
         is_finished=raw.get("end_time") is not None or outputs is not None,
@@ -219,11 +220,6 @@ def _model(extra: Mapping[str, Any]) -> str | None:
     parameters = extra.get("invocation_params")
     found = parameters.get("model") if isinstance(parameters, Mapping) else None
     return found if isinstance(found, str) else None
-
-
-def _list(value: Any) -> list[Any]:
-    found = decoded(value)
-    return found if isinstance(found, list) else []
 
 
 FORMAT = Format(

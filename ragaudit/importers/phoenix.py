@@ -49,7 +49,7 @@ def read(path: Path, options: Options, report: ImportReport) -> Iterator[Row]:
         yield from _folder(path, options, report)
         return
     _refuse(path)
-    found = list(_annotated(path, report)) if path.suffix in (".csv", ".json") else []
+    found = list(_annotated(path, ImportReport())) if path.suffix in (".csv", ".json") else []
     if found:
         why = "an annotation names a span only: put it and the export of the spans into one folder, and pass that"
         for place, _ in found:

@@ -12,11 +12,10 @@ from ragaudit.importers.passages import hits_of
 from ragaudit.importers.report import ImportReport
 from ragaudit.importers.run_values import Labels, decoded, decoded_map, labels_in
 from ragaudit.importers.runs import LAST, Kind, Retrieval, Run, retrievals, root_of
-from ragaudit.importers.stage import Stage, stage_of_word
+from ragaudit.importers.stage import LISTS, Stage, stage_of_word
 from ragaudit.model.texts import packed
 
 SESSION_KEYS = ("session_id", "thread_id", "conversation_id")
-_LISTS = (Stage.FUSED, Stage.AFTER_FILTER, Stage.AFTER_THRESHOLD, Stage.RERANK_INPUT, Stage.AFTER_RERANK)
 
 Hits = list[dict[str, Any]]
 
@@ -120,7 +119,7 @@ def _draft(query_id: str, retrieval: Retrieval, until: str | None, whole: _Whole
     reranker = retrieval.lists.get(Stage.AFTER_RERANK)
     if reranker is not None and reranker.given is not None:
         lists.setdefault(Stage.RERANK_INPUT, hits_of(reranker.given, report, reranker.place, texts=options.texts))
-    for stage in _LISTS:
+    for stage in LISTS:
         draft.derived(stage.value, lists.get(stage))
     _handed_over(draft, lists)
     _same_text(retrieval, arms, lists, report)

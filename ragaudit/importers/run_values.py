@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ragaudit.importers.conventions import GOLD_IDS
 from ragaudit.importers.passages import ID_KEYS, META_KEYS, TEXT_KEYS
 from ragaudit.importers.predicates import clauses_of
 
@@ -12,7 +13,6 @@ QUERY_KEYS = ("query", "question", "input", "user_input", "user_query", "query_s
 ANSWER_KEYS = ("answer", "output", "response", "result", "text", "content", "completion", "generations", "choices")
 LIMIT_KEYS = ("k", "top_k", "top_n", "limit", "similarity_top_k", "n_results")
 FILTER_KEYS = ("filters", "filter", "where")
-GOLD_ID_KEYS = ("gold_ids", "expected_ids", "reference_context_ids", "relevant_ids", "expected_document_ids")
 GOLD_TEXT_KEYS = ("reference_contexts", "gold_texts", "expected_contexts")
 REFERENCE_KEYS = (
     "reference",
@@ -52,6 +52,12 @@ def decoded(value: Any) -> Any:
         return json.loads(value)
     except (ValueError, RecursionError):
         return value
+
+
+def decoded_list(value: Any) -> list[Any]:
+    """A list, or the JSON text of one; empty when it is none."""
+    found = decoded(value)
+    return found if isinstance(found, list) else []
 
 
 def decoded_map(value: Any) -> dict[str, Any]:
@@ -114,7 +120,7 @@ def labels_in(value: Any) -> Labels:
     if not isinstance(value, Mapping):
         return Labels()
     reference = next((text for key in REFERENCE_KEYS if (text := answer_in(decoded(value.get(key)))) is not None), None)
-    return Labels(reference, _listed(value, GOLD_ID_KEYS), _listed(value, GOLD_TEXT_KEYS))
+    return Labels(reference, _listed(value, GOLD_IDS), _listed(value, GOLD_TEXT_KEYS))
 
 
 def looks_like_hits(value: Any) -> bool:

@@ -23,6 +23,8 @@ class Stage(StrEnum):
     """One list, of which nothing says which stage made it."""
 
 
+LISTS = (Stage.FUSED, Stage.AFTER_FILTER, Stage.AFTER_THRESHOLD, Stage.RERANK_INPUT, Stage.AFTER_RERANK)
+"""The lists on the way from the arms to the context, in order: fields of a trace."""
 RERANKS = re.compile(r"re-?_?rank|(^|[^a-z])rank|compress|cross.?encod", re.IGNORECASE)
 """In the name of a step that reranks."""
 MERGES = re.compile(r"(^|[^a-z])rrf|fus(e|ion)|merge|ensemble|joiner|reciprocal", re.IGNORECASE)

@@ -13,8 +13,8 @@ from ragaudit.importers.inputs import objects
 from ragaudit.importers.labels import set_gold
 from ragaudit.importers.passages import documents_in, hits_of
 from ragaudit.importers.report import ImportReport
+from ragaudit.importers.stage import LISTS
 
-LISTS = ("fused", "after_filter", "after_threshold", "rerank_input", "after_rerank")
 IDS = ("final_context_ids", "prompt_ids")
 TEXTS = ("query_text", "query_id", "index_revision", "embedding_model", "session_id", "timestamp", "reference", "notes")
 TYPED: Mapping[str, tuple[type, ...]] = {
@@ -28,7 +28,7 @@ TYPED: Mapping[str, tuple[type, ...]] = {
 }
 """Fields of other types, with what they may hold."""
 OWN = ("user_acl", "arms", "gold_ids", "gold_texts", "final_context", "context_texts", "answer")
-FIELDS = (*TEXTS, *TYPED, *LISTS, *IDS, *OWN)
+FIELDS = (*TEXTS, *TYPED, *(stage.value for stage in LISTS), *IDS, *OWN)
 """What `--map` may name, beside `arms.NAME`. `gold_texts` are looked up with `--chunks`; `final_context` is a list of
 documents (ids, texts or both), `context_texts` the texts beside `final_context_ids`, `answer` the answer's text."""
 COLUMNS_SHOWN = 30
@@ -130,7 +130,7 @@ def _trace(
             _typed(draft, name, row[name], kinds, place, report)
     draft.observed("user_acl", ids_in(row.get("user_acl")))
     draft.observed("arms", _arms(row, place, options, report))
-    for name in LISTS:
+    for name in (stage.value for stage in LISTS):
         draft.observed(name, _hits(row.get(name), place, options, report))
     for name in IDS:
         ids = ids_in(row.get(name))

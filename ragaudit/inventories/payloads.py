@@ -72,7 +72,7 @@ def chunk_row(record: Record, fields: Fields, note: Note, *, with_text: bool) ->
         "dim": next((place.dim for place in held if place.dim is not None), None),
         "norm": next((place.norm for place in held if place.norm is not None), None),
         "in": {arm: place is not None for arm, place in record.arms.items()} or None,
-        "indexed_at": _moment(metadata) or record.written_at,
+        "indexed_at": _moment(metadata),
         "namespace": _namespace(record, metadata, fields),
         "language": metadata.get("language") if isinstance(metadata.get("language"), str) else None,
     }

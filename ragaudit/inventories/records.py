@@ -34,7 +34,6 @@ class Record:
     arms: Mapping[str, Held | None] = field(default_factory=dict)
     """Arm -> the row's place in its index; None = the row is not in it. An arm that is not named was not looked at."""
     namespace: str | None = None
-    written_at: str | None = None
     own_id: str | None = None
     """The user's or the framework's id, where the store keeps it apart from its own."""
 

@@ -4,7 +4,6 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 _SECRET_NAME = re.compile(
     r"api[-_]?key|authorization|secret|passw|credential|cookie|private[-_]?key"
@@ -25,8 +24,9 @@ _HIDDEN = re.compile(
 @lru_cache(maxsize=64)
 def without_credentials(url: str) -> str:
     """The address alone: no user, password, query string or fragment."""
-    parts = urlsplit(url)
-    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+    scheme, mark, rest = url.partition("://") if "://" in url else ("", "", url)
+    address = rest.rpartition("@")[2]  # a password that was not escaped may hold `/`, `?` and `#`
+    return scheme + mark + re.split(r"[?#]", address, maxsplit=1)[0]
 
 
 @lru_cache(maxsize=1024)

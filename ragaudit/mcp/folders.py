@@ -1,17 +1,14 @@
 """Which paths an agent may name: inside the folders that the user gave at start, and nothing there is replaced."""
 
-import re
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
-from ragaudit.compare.baselines import name_from
+from ragaudit.compare.baselines import NAME, name_from
 from ragaudit.errors import ConfigError
 from ragaudit.readers.bundle import BundlePaths, locate
 
 SESSION = "session:"
 """What the handle of an audit starts with that is kept for this session only."""
-
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 @dataclass(frozen=True)
@@ -98,7 +95,7 @@ class Folders:
             ConfigError: The name is no file name, or something else of that name is there.
         """
         name = name or name_from(bundle.name)
-        if not _NAME.fullmatch(name):
+        if not NAME.fullmatch(name):
             raise ConfigError(f"name {name!r}: is no file name. Use letters, digits, '.', '_' and '-'.")
         path = self.audits / f"{name}.audit"
         partial = path.with_name(f"{path.name}.partial")

@@ -15,7 +15,7 @@ from ragaudit.report.compare_text import (
     undefined_sentences,
     verdict_sentence,
 )
-from ragaudit.report.figures import LABELS, number, queries
+from ragaudit.report.figures import LABELS, k_named, number, queries
 
 SHOWN = 20
 """Queries of one kind; the rest are counted."""
@@ -38,7 +38,7 @@ def change_view(against: Against, summary: Summary) -> dict[str, Any]:
     if found is None:
         lines = [line.strip().removeprefix("- ") for line in against.refusal.splitlines() if line.strip()]
         return {"name": against.name, "refused": lines}
-    rule = "K varies from query to query" if found.candidate.k_final is None else f"K = {found.candidate.k_final}"
+    rule = k_named(found.candidate.k_final)
     return {
         "name": against.name,
         "refused": [],

@@ -51,6 +51,11 @@ def bar(value: float, most: float, width: int) -> str:
     return "#" * max(1, round(width * value / most))
 
 
+def k_named(k: int | None) -> str:
+    """`K = 5`; None = it varies."""
+    return "K varies from query to query" if k is None else f"K = {k}"
+
+
 def counted(n: int, noun: str, plural: str | None = None) -> str:
     """`1 query`, `1,240 queries`."""
     return f"{n:,} {noun if n == 1 else plural or noun + 's'}"

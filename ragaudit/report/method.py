@@ -7,13 +7,13 @@ from ragaudit.model.judgement import Calibration, Statistic
 from ragaudit.model.result import Summary
 from ragaudit.report.agreement_text import NAMES
 from ragaudit.report.clean import Ours
-from ragaudit.report.figures import LABELS, counted
+from ragaudit.report.figures import LABELS, counted, k_named
 
 
 def method_sentences(summary: Summary, calibration: Calibration | None) -> list[str]:
     """One sentence a convention. Only those of type `Ours` hold nothing from outside."""
     run = summary.run
-    k = "K varies from query to query" if run.k_final is None else f"K = {run.k_final}"
+    k = k_named(run.k_final)
     everyone = f"; everyone holds {', '.join(run.acl_everyone)}" if run.acl_everyone else ""
     return [
         Ours(

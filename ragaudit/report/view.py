@@ -19,7 +19,7 @@ from ragaudit.report.before import Against, change_view
 from ragaudit.report.clean import Ours
 from ragaudit.report.collect import MAX_LISTED, Collected, TraceOf
 from ragaudit.report.figures import bar as bar_of
-from ragaudit.report.figures import in_order, losses, queries, share, without_stage
+from ragaudit.report.figures import in_order, k_named, losses, queries, share, without_stage
 from ragaudit.report.findings_text import by_weight
 from ragaudit.report.judged import cost_sentence, judge_sentences, state_rows
 from ragaudit.report.method import agreement_rows, formula_rows, method_sentences
@@ -109,7 +109,7 @@ def _verdict(summary: Summary) -> dict[str, Any]:
     return {
         "run": run.model_dump(mode="json"),
         "total": queries(sum(summary.outcomes.values())),
-        "k": "K varies from query to query" if run.k_final is None else f"K = {run.k_final}",
+        "k": k_named(run.k_final),
         "verdict": Ours(say.verdict(summary)),
         "leak": say.leak_sentence(summary),
         "leaks": [leak.model_dump() for leak in leaks[:MAX_LISTED]],

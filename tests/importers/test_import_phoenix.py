@@ -103,6 +103,13 @@ def test_annotations_alone_name_no_query():
     assert why.startswith("an annotation names a span only: put it and the export of the spans into one folder")
 
 
+def test_what_cannot_be_read_is_counted_once(tmp_path):
+    path = tmp_path / "spans.json"
+    path.write_text('[1, {"name": "x"}]')
+    _, report = imported("phoenix", path)
+    assert report.skipped["the record is no object"].count == 1
+
+
 @pytest.mark.parametrize(
     ("columns", "why"),
     [

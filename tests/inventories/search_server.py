@@ -86,6 +86,8 @@ class Search:
             counts = {"docs": {"deleted": 4}, "indexing": {"index_total": len(self.hits), "delete_total": 0}}
             return (200, {"_all": {"primaries": counts}}) if self.stats else (403, {"error": {"reason": "no"}})
         if path == "/_security/user/_privileges" and not opensearch:
+            if self.privileges is None:
+                return 400, {"error": {"reason": "Cannot retrieve privileges for API keys with role descriptors."}}
             return 200, self.privileges
         if (method, path) == ("POST", "/kb/_search/point_in_time" if opensearch else "/kb/_pit"):
             return 200, {"pit_id" if opensearch else "id": "pit-1"}

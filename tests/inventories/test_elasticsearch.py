@@ -7,6 +7,7 @@ from inventory_builders import CORPUS
 from search_server import running
 
 from ragaudit.inventories import export as module
+from ragaudit.inventories.records import KEY_VARIABLE
 
 SECRET = "tops3cret"
 
@@ -74,6 +75,17 @@ def test_a_narrowed_user_is_not_complete(export):
         server.privileges = {"indices": [{"names": ["kb"], "query": ['{"term": {"tenant": "acme"}}']}]}
         done = export("elasticsearch", "--url", url)
     assert done.account["why_not_complete"] == ["document level security narrows what this user sees"]
+
+
+@pytest.mark.parametrize("has_key", [True, False])
+def test_an_api_key_that_cannot_ask_for_its_rights_is_told_so(export, monkeypatch, has_key):
+    if has_key:
+        monkeypatch.setenv(KEY_VARIABLE, SECRET)
+    with running() as (server, url):
+        server.privileges = None
+        done = export("elasticsearch", "--url", url)
+    unasked = "document level security cannot be asked for here: if this user has it, pass --complete no"
+    assert (unasked in done.account["remarks"]) is has_key
 
 
 def test_a_shard_that_does_not_answer_ends_the_export(search, export):

@@ -8,6 +8,7 @@ from tape_builders import a_reply, a_request
 from ragaudit.errors import TapeMissError
 from ragaudit.judge.cassette import part_of
 from ragaudit.judge.recording import asked
+from ragaudit.judge.redact import without_credentials
 from ragaudit.judge.tape import Tape, TapeMode, request_key
 from ragaudit.model.judgement import JudgeSample, Reply, Request
 
@@ -74,6 +75,16 @@ def test_credentials_are_not_in_the_key() -> None:
     )
     plain = a_request(api_base="http://host:1/v1", parameters={"temperature": 0, "extra_headers": {}})
     assert request_key(keyed) == request_key(plain) != request_key(bare)
+
+
+@pytest.mark.parametrize("password", ["se/cret", "se?cret", "se#cret", "se@cret", "se:cret"])
+def test_a_password_that_was_not_escaped_is_no_part_of_the_address(password: str) -> None:
+    assert without_credentials(f"https://me:{password}@host:1/v1?key=x#y") == "https://host:1/v1"
+
+
+@pytest.mark.parametrize("url", ["http://host:1/v1", "host:1/v1", "https://[::1]:8080/v1/"])
+def test_an_address_without_credentials_stays_as_it_is(url: str) -> None:
+    assert without_credentials(url) == url
 
 
 def test_half_a_surrogate_pair_has_a_key_of_its_own() -> None:

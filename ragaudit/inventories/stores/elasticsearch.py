@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from ragaudit.errors import ConfigError
 from ragaudit.inventories.clients import calls, chosen
@@ -77,7 +77,7 @@ class _Index:
             notes += [
                 f"{path} is not in _source: which rows have it, and how long it is, cannot be read" for path in kept
             ]
-        if self._is_opensearch:
+        if hidden is None:
             notes.append("document level security cannot be asked for here: if this user has it, pass --complete no")
         return Contents(
             collection=self._name,
@@ -85,7 +85,7 @@ class _Index:
             arms=arms,
             revision=self._indices[0] if len(self._indices) == 1 else None,
             mark=f"{stats['written']}:{stats['removed']}" if stats else None,
-            restricted=hidden,
+            restricted=hidden or (),
             notes=tuple(notes),
         )
 
@@ -175,14 +175,18 @@ class _Index:
             "removed": int(primaries["indexing"]["delete_total"]),
         }
 
-    def _hidden(self) -> tuple[str, ...]:
-        """Whether the user's role narrows what they see: Elasticsearch says so, when security is on."""
+    def _hidden(self) -> tuple[str, ...] | None:
+        """How the user's role narrows what they see; None = it cannot be asked.
+
+        Elasticsearch says so when security is on, except to an API key that has rights of its own.
+        """
         if self._is_opensearch:
-            return ()
+            return None
         try:
             found = self._ask("GET", "/_security/user/_privileges")
         except Refused:
-            return ()
+            has_signed_in = self._where.key is not None or bool(urlsplit(self._where.place).username)
+            return None if has_signed_in else ()
         narrowed = any(one.get("query") for one in found.get("indices", []))
         return ("document level security narrows what this user sees",) if narrowed else ()
 

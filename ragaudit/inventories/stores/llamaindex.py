@@ -12,7 +12,6 @@ ARM = "dense"
 _DOCSTORE = "docstore.json"
 _VECTORS = "default__vector_store.json"
 _NODES = ("docstore/data",)
-_REF_DOCS = "docstore/ref_doc_info"
 
 
 class _Folder:
