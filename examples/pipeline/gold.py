@@ -58,13 +58,20 @@ def span_in(gold: GoldSpan, sources: dict[str, Source], actual: Store) -> dict[s
     parsed = actual.ingested[gold.source].parsed
     rows = _rows(gold.source, actual)
     chunk: bool | str | None = any(_holds(gold, row.text) for row in rows)
-    if not chunk and any(gold.span in row.text for row in rows):
+    if not chunk and (any(gold.span in row.text for row in rows) or _is_cut(gold.span, rows)):
         chunk = "partial"
     return {
         "source": _in(gold, sources[gold.source].text),
         "extracted": _in(gold, parsed.text) if parsed else None,
         "chunk": chunk if rows else None,
     }
+
+
+def _is_cut(span: str, rows: list[Row]) -> bool:
+    """One chunk holds its first words, another one the rest."""
+    words = span.split()
+    cuts = ((" ".join(words[:n]), " ".join(words[n:])) for n in range(1, len(words)))
+    return any(any(head in row.text for row in rows) and any(tail in row.text for row in rows) for head, tail in cuts)
 
 
 def _in(gold: GoldSpan, text: str) -> bool:

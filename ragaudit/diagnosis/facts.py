@@ -9,7 +9,7 @@ from ragaudit.diagnosis.query_facts import QueryFacts
 from ragaudit.evidence.acl import admits
 from ragaudit.evidence.journey import GoldRow, Place
 from ragaudit.evidence.predicate import Match, clauses, match
-from ragaudit.evidence.sources import named_lexical
+from ragaudit.evidence.sources import named_lexical, named_vector
 from ragaudit.model.inventory import ChunkKind, Index, IndexArm
 from ragaudit.model.pipeline import Search
 from ragaudit.model.trace import ArmState, ArmStatus, Probe, Ranking
@@ -28,6 +28,16 @@ class ArmFacts:
     index: IndexArm | None
     search: Search
     lexical: bool
+    """It matches words, by its configuration or its name; other arms count as vector arms."""
+
+    @property
+    def known_vector(self) -> bool:
+        """Its name, its index or its search says that it compares vectors."""
+        if self.lexical:
+            return False
+        index, search = self.index, self.search
+        told = index is not None and (index.models or index.dims or index.metric or index.ann)
+        return bool(told or search.ef_search or search.nprobe or search.lists) or named_vector(self.name)
 
     def holds(self, k: int) -> bool:
         """The gold is within the first k of this arm."""
@@ -51,10 +61,15 @@ class ArmFacts:
         return self.hits[0].value if len({hit.value for hit in self.hits}) == 1 else None
 
     @property
+    def declared_direction(self) -> str | None:
+        """`higher` or `lower`: which scores of this arm are better, as the index says; None when it does not."""
+        score = self.index.score if self.index else None
+        return score.direction if score else None
+
+    @property
     def lower_is_better(self) -> bool:
         """The arm's score is declared to be a distance."""
-        score = self.index.score if self.index else None
-        return bool(score and score.direction == "lower")
+        return self.declared_direction == "lower"
 
 
 @dataclass(frozen=True)
@@ -145,11 +160,10 @@ class GoldFacts:
         """How deep within K this arm could have shown the gold: no deeper than the rows it returned."""
         return min(self.k, len(arm.hits)) if arm.hits else self.k
 
-    @cached_property
+    @property
     def unlogged_arms(self) -> tuple[str, ...]:
         """Configured arms of which the trace shows nothing: they may have found the gold."""
-        known = {*(self.trace.arms or {}), *(self.trace.arm_status or {})}
-        return tuple(arm for arm in self.pipeline.arms or () if arm not in known)
+        return self.query.unlogged_arms
 
     @property
     def fused_cut(self) -> int:
@@ -172,7 +186,7 @@ class GoldFacts:
 
     @cached_property
     def merged(self) -> tuple[Listed, ...]:
-        """The observed lists after the arms, in order, ending with the final context."""
+        """The observed lists after the arms, in order; last the context, or the prompt where only that was logged."""
         found = []
         for name in ("fused", "after_filter", "after_threshold", "rerank_input", "after_rerank"):
             listed = self.evidence.lists.get(name)
@@ -182,6 +196,9 @@ class GoldFacts:
         if self.evidence.packed is not None:
             ids = self.trace.final_context_ids or ()
             found.append(Listed("final_context_ids", None, ids, self.evidence.packed[self.position]))
+        elif self.evidence.prompted is not None:
+            ids = self.trace.prompt_ids or ()
+            found.append(Listed("prompt_ids", None, ids, self.evidence.prompted[self.position]))
         return tuple(found)
 
     @cached_property
@@ -207,6 +224,12 @@ class GoldFacts:
     def packed(self) -> Place | None:
         """The gold's place in the final context."""
         return None if self.evidence.packed is None else self.evidence.packed[self.position]
+
+    @property
+    def read_at(self) -> Place | None:
+        """The gold's place in the final context, or in the prompt where only that was logged."""
+        places = self.evidence.packed if self.evidence.packed is not None else self.evidence.prompted
+        return None if places is None else places[self.position]
 
     @property
     def delivered(self) -> bool | None:
@@ -258,7 +281,7 @@ class GoldFacts:
         chunk = self.row.chunk
         if chunk is None:
             return {}
-        if chunk.kind is ChunkKind.PARENT:
+        if chunk.kind is ChunkKind.PARENT or chunk.chunk_id in self.identities.children:
             children = (self.identities.inventory.chunk(i) for i in self.identities.children.get(chunk.chunk_id, ()))
             held: dict[str, bool] = {}
             for child in children:

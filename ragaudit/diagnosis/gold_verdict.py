@@ -1,10 +1,11 @@
 """The verdict on one gold id: the steps in order, first match wins. ARCHITECTURE.md numbers them."""
 
 from ragaudit.diagnosis import causes as _causes  # noqa: F401  registers every cause
-from ragaudit.diagnosis.exclusion import embed_excluded, in_order, not_excluded
-from ragaudit.diagnosis.facts import GoldFacts
+from ragaudit.diagnosis.exclusion import in_order, may_be_stale, not_excluded
+from ragaudit.diagnosis.facts import ArmFacts, GoldFacts
 from ragaudit.diagnosis.location import Loss, lost_between
 from ragaudit.diagnosis.missing import what_to_log
+from ragaudit.diagnosis.other_names import doubts
 from ragaudit.diagnosis.registry import Fired, fired
 from ragaudit.evidence.identity import Via
 from ragaudit.evidence.journey import journey
@@ -32,8 +33,11 @@ def gold_verdict(f: GoldFacts) -> GoldDiagnosis:
     if f.delivered:
         return _delivered(f)
     if f.delivered is None:
-        possible = not_excluded(f, STAGES[: STAGES.index(Stage.GENERATE)])
-        return _undetermined(f, Outcome.UNDETERMINED, possible, f"{f.id}: neither context nor prompt was logged")
+        wrong = (f.trace.answer or Answer()).correct is not True
+        possible = not_excluded(f, STAGES if wrong else STAGES[: STAGES.index(Stage.GENERATE)])
+        shown = (fault.stage for step in (*_COULD_IT_BE_FOUND, *_LOST_AFTER_SEARCH) for fault in _fired(f, step))
+        could_be = in_order({*possible, *shown})
+        return _undetermined(f, Outcome.UNDETERMINED, could_be, f"{f.id}: neither context nor prompt was logged")
     return _missed(f)
 
 
@@ -82,6 +86,8 @@ def _delivered(f: GoldFacts) -> GoldDiagnosis:
 _COULD_IT_BE_FOUND = ("source", "parse", "parse_missed", "chunk", "chunk_missed")
 _LOST_AFTER_SEARCH = ("floor", "fusion", "filter", "rerank", "pack")
 _SEARCH = ("query", "index", "pool", "search", "index_last", "search_last")
+_OUTRANK = {"pool": (Stage.PARSE, Stage.CHUNK), "search_last": (Stage.PARSE, Stage.CHUNK, Stage.EMBED)}
+"""Step -> the stages that an observation must exclude before a mere rank names a stage."""
 
 
 def _missed(f: GoldFacts) -> GoldDiagnosis:
@@ -94,11 +100,11 @@ def _missed(f: GoldFacts) -> GoldDiagnosis:
     if served:
         return _failed(f, served)
     loss = lost_between(f)
-    if loss is not None and not _fusion_confirmed(f, loss):
+    if loss is not None and not _fusion_confirmed(f, loss) and not _low_and_unread(f, loss):
         return _lost(f, loss)
     for step in () if f.unlogged_arms else _SEARCH:
         found = list(_fired(f, step))
-        if found and (step != "search_last" or embed_excluded(f)):
+        if found and not not_excluded(f, _OUTRANK.get(step, ())):
             return _failed(f, found)
     return _residue(f, confirmed=loss is not None)
 
@@ -110,18 +116,29 @@ def _words_lost(f: GoldFacts, found: list[Fired]) -> GoldDiagnosis | None:
     source = f.row.source
     if source is not None and source.source_chars and (source.extracted_chars or 0) >= source.source_chars:
         return None  # every character was extracted
-    return _undetermined(f, Outcome.FAIL, (Stage.PARSE, Stage.CHUNK), found[0].evidence)
+    stale = (Stage.INGESTION,) if may_be_stale(f) else ()
+    return _undetermined(f, Outcome.FAIL, (*stale, Stage.PARSE, Stage.CHUNK), found[0].evidence)
 
 
 def _content_unknown(f: GoldFacts, found: list[Fired]) -> bool:
-    """A reranker that leaves low what was low proves nothing about itself while nobody looked at the chunk's text."""
-    plain = {fault.name for fault in found} == {"reranker_demotion"}
+    """To leave low what was low proves nothing about the reranker or its pool while nobody saw the chunk's text."""
+    plain = {fault.name for fault in found} <= {"reranker_demotion", "candidate_cut"}
     return plain and not f.in_arm_within_k and f.row.span.chunk is None
+
+
+def _low_and_unread(f: GoldFacts, loss: Loss) -> bool:
+    """The reranker left it beyond K, no arm had it within K either, and nobody looked at the chunk's text."""
+    low = loss.before == "after_rerank" and loss.place.rank > f.k
+    return low and not f.in_arm_within_k and f.row.span.chunk is None
 
 
 def _fusion_confirmed(f: GoldFacts, loss: Loss) -> bool:
     """Fusion did as configured with the arms it was given: then the arm that lost the gold is the question."""
     if loss.after != "fused" and loss.before != "fused":
+        return False
+    if loss.before == "fused" and loss.place.rank <= f.fused_cut:
+        return False  # the log has it where it is handed on, whatever the recomputation makes of ties
+    if any(arm.name in f.query.silent_arms for arm in f.arms if arm.place):
         return False
     again = f.recomputed_rank
     return again is not None and again > f.fused_cut and bool(f.missed_arms)
@@ -140,6 +157,8 @@ def _lost(f: GoldFacts, loss: Loss) -> GoldDiagnosis:
     could_be = set(loss.could_be)
     if Stage.FUSE in could_be and f.held_by_dense_only and not f.pipeline.floors_known:
         could_be.add(Stage.EMBED)
+    if Stage.FUSE in could_be and f.listed("fused") is None and f.missed_arms:
+        could_be.update(not_excluded(f, (Stage.EMBED, Stage.RETRIEVE)))  # what one arm lost, fusion may have cut
     return _undetermined(f, Outcome.FAIL, in_order(could_be), where)
 
 
@@ -152,18 +171,26 @@ def _list_name(f: GoldFacts, loss: Loss) -> str:
 def _residue(f: GoldFacts, *, confirmed: bool) -> GoldDiagnosis:
     """Steps 8 and 9: retrieve is what is left when every other stage is excluded by an observation."""
     before_fusion = STAGES[: STAGES.index(Stage.RETRIEVE) + 1]
-    possible = [*before_fusion, Stage.FILTER] if f.trace.arms is not None else list(STAGES[:-1])
-    if f.in_any_arm and (f.listed("after_rerank") is not None or f.pipeline.rerank.model is not None):
+    possible = [*before_fusion, Stage.FILTER] if f.arms else list(STAGES[:-1])
+    if f.in_any_arm and _may_have_reranked(f):
         possible.append(Stage.RERANK)
     if f.unlogged_arms:
         possible += [Stage.FUSE, Stage.RERANK]
-    if f.in_any_arm and f.listed("fused") is not None and f.recomputed_rank is None and len(f.arms) > 1:
-        possible.append(Stage.FUSE)
+    meant = f.recomputed_rank if f.pipeline.fusion.method is not None else None
+    lifts = meant is None or meant <= f.fused_cut
+    if f.in_any_arm and f.listed("fused") is not None and len(f.arms) > 1 and lifts:
+        possible.append(Stage.FUSE)  # fused as it was meant to be, it may rank higher
     if f.listed("fused") is None and sum(arm.place is not None for arm in f.arms) > 1:
         possible.append(Stage.FUSE)  # two low ranks make a high one in a fused list that nobody logged
-    left = not_excluded(f, possible)
+    if any(arm.place is not None and arm.constant_score is not None and not _own_rank_known(f, arm) for arm in f.arms):
+        possible.append(Stage.FUSE)  # equal scores have no order that fusion could go by
+    open_ = doubts(f)
+    left = in_order({*not_excluded(f, possible), *(stage for doubt in open_ for stage in doubt.stages)})
+    left = left or in_order(possible)
     if left == (Stage.RETRIEVE,):
         return _failed(f, list(_fired(f, "residue")))
+    if left == (Stage.FUSE,) and (found := list(_fired(f, "residue_fuse"))):
+        return _failed(f, found)
     if f.best_rank is not None:
         where = f"{f.id}: best rank {f.best_rank} in an arm, K is {f.k}"
         if confirmed:
@@ -172,9 +199,23 @@ def _residue(f: GoldFacts, *, confirmed: bool) -> GoldDiagnosis:
         where = f"{f.id}: in no arm ({', '.join(arm.name for arm in f.arms)})"
         if f.unlogged_arms:
             where += f"; {', '.join(f.unlogged_arms)} is configured and was not logged"
+        later = next((entry for entry in f.merged if entry.place is not None), None)
+        if later is not None and later.place is not None:
+            where += f"; {later.name} has it at rank {later.place.rank}, K is {f.k}"
     else:
         where = f"{f.id}: not in the context; no arm was logged"
-    return _undetermined(f, Outcome.FAIL, left, where)
+    where = "; ".join((where, *(doubt.shows for doubt in open_)))
+    return _undetermined(f, Outcome.FAIL, left, where, log=tuple(doubt.log for doubt in open_))
+
+
+def _own_rank_known(f: GoldFacts, arm: ArmFacts) -> bool:
+    return f.probe_rank("lexical_rank" if arm.lexical else "exact_rank", arm.name) is not None
+
+
+def _may_have_reranked(f: GoldFacts) -> bool:
+    """A reranker is configured, or seen, or nothing at all is known of the configuration."""
+    seen = f.listed("after_rerank") is not None or f.listed("rerank_input") is not None
+    return seen or f.pipeline.rerank.model is not None or not f.pipeline.model_fields_set
 
 
 def _fired(f: GoldFacts, step: str) -> list[Fired]:
@@ -198,14 +239,16 @@ def _failed(f: GoldFacts, found: list[Fired]) -> GoldDiagnosis:
     )
 
 
-def _undetermined(f: GoldFacts, outcome: Outcome, could_be: tuple[Stage, ...], sentence: str) -> GoldDiagnosis:
+def _undetermined(
+    f: GoldFacts, outcome: Outcome, could_be: tuple[Stage, ...], sentence: str, log: tuple[str, ...] = ()
+) -> GoldDiagnosis:
     return _verdict(
         f,
         outcome,
         Stage.UNDETERMINED,
         evidence=(sentence,),
         could_be=could_be,
-        log=what_to_log(f, could_be),
+        log=tuple(dict.fromkeys((*log, *what_to_log(f, could_be)))),
     )
 
 

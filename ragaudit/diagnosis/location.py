@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from ragaudit.diagnosis.facts import GoldFacts, Listed
+from ragaudit.diagnosis.floors import unchecked
 from ragaudit.evidence.journey import Place
 from ragaudit.model.diagnosis import Stage
 
@@ -29,7 +30,7 @@ def lost_between(f: GoldFacts) -> Loss | None:
     name, place = last
     if name == "arms" and following.name == "fused" and not f.in_arm_within_k:
         return None
-    if name == "arms" and following.name == "final_context_ids" and not f.in_arm_within_k:
+    if name == "arms" and following.name in ("final_context_ids", "prompt_ids") and not f.in_arm_within_k:
         return None
     if name not in ("arms", "after_rerank") and place.rank > f.k and f.listed("after_rerank") is None:
         return None
@@ -48,7 +49,16 @@ def _last_seen(f: GoldFacts) -> tuple[tuple[str, Place] | None, Listed | None]:
     return ("arms", min(places, key=lambda place: place.rank)), f.merged[0]
 
 
-_ORDER = ("arms", "fused", "after_filter", "after_threshold", "rerank_input", "after_rerank", "final_context_ids")
+_ORDER = (
+    "arms",
+    "fused",
+    "after_filter",
+    "after_threshold",
+    "rerank_input",
+    "after_rerank",
+    "final_context_ids",
+    "prompt_ids",
+)
 
 
 def _between(f: GoldFacts, before: str, place: Place, after: Listed) -> tuple[Stage, ...]:
@@ -67,7 +77,7 @@ def _between(f: GoldFacts, before: str, place: Place, after: Listed) -> tuple[St
 
 def _floor_possible(f: GoldFacts, before: str, place: Place, after: Listed) -> bool:
     """Could a score floor stand between these lists? Configured floors were checked already and did not drop it."""
-    if before in ("after_threshold", "rerank_input", "after_rerank") or f.pipeline.floors_known:
+    if before in ("after_threshold", "rerank_input", "after_rerank") or not unchecked(f):
         return False
     return not _kept_around(f, before, place, after)
 

@@ -14,10 +14,11 @@ def what_to_log(f: GoldFacts, could_be: Sequence[Stage]) -> tuple[str, ...]:
 
 def _ingestion(f: GoldFacts) -> list[str]:
     found = []
-    if not f.in_index:
+    if not f.in_index and not f.written:
         found.append("chunks.jsonl: in")
     if f.row.source is None:
-        found.append("sources.jsonl: status, chunks_expected, chunks_indexed")
+        held = "source_hash, indexed_hash" if f.written else "status, chunks_expected, chunks_indexed"
+        found.append(f"sources.jsonl: {held}")
     return found or ["probe fetch_by_id"]
 
 
@@ -26,11 +27,13 @@ def _span(f: GoldFacts) -> list[str]:
 
 
 def _parse(f: GoldFacts) -> list[str]:
-    return [*_span(f), "sources.jsonl: extracted_text (or gold.span_in.extracted)"]
+    known = f.row.span.extracted is not None
+    return [*_span(f), *([] if known else ["sources.jsonl: extracted_text (or gold.span_in.extracted)"])]
 
 
 def _chunk(f: GoldFacts) -> list[str]:
-    return [*_span(f), "chunks.jsonl: text (or gold.span_in.chunk)"]
+    known = f.row.span.chunk is not None
+    return [*_span(f), *([] if known else ["chunks.jsonl: text (or gold.span_in.chunk)"])]
 
 
 def _embed(f: GoldFacts) -> list[str]:
@@ -76,7 +79,9 @@ def _rerank(f: GoldFacts) -> list[str]:
         return ["prompt_ids"]
     if f.trace.final_context_ids is None:
         found.append("final_context_ids")
-    return found or ["rerank_input"]
+    if f.trace.rerank_input is None:
+        return found or ["rerank_input"]
+    return found or ["[pipeline.rerank] candidates, top_n", "probe rerank_rank"]
 
 
 def _generate(f: GoldFacts) -> list[str]:

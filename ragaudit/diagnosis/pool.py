@@ -1,6 +1,6 @@
 """The candidates on their way to the context: where the gold stood last, and what the reranker was given."""
 
-from ragaudit.diagnosis.facts import GoldFacts, Listed
+from ragaudit.diagnosis.facts import GoldFacts
 from ragaudit.diagnosis.location import kept_by_arm
 from ragaudit.evidence.journey import Place
 
@@ -26,7 +26,10 @@ def last_place(f: GoldFacts) -> Place | None:
 def reached_pack(f: GoldFacts) -> bool:
     """The last list before the context has the gold within K."""
     place = last_place(f)
-    last: Listed | None = next((e for e in reversed(f.merged) if e.name != "final_context_ids"), None)
+    before = [entry for entry in f.merged if entry.name not in ("final_context_ids", "prompt_ids")]
+    last = before[-1] if before else None
+    if last is None and len(f.arms) > 1:
+        return False  # nobody logged how their lists became one
     return place is not None and place.rank <= f.k and (last is None or last.place is not None)
 
 

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from ragaudit.config import AclSettings
-from ragaudit.evidence.fusion import Recomputed, contributing, recompute, rrf_constant
+from ragaudit.evidence.fusion import Recomputed, best_of, contributing, recompute, rrf_constant, takes_best
 from ragaudit.evidence.identity import Identities
 from ragaudit.evidence.journey import QueryEvidence
 from ragaudit.evidence.leaks import Foreign
 from ragaudit.model.pipeline import Pipeline
-from ragaudit.model.trace import Ranking
+from ragaudit.model.trace import ArmState, ArmStatus, Ranking
 
 
 @dataclass(frozen=True)
@@ -19,6 +19,11 @@ class RunFacts:
 
     stamps: Mapping[str, int] = field(default_factory=dict)
     """Embedding model -> chunks stamped with it, over the chunk table."""
+
+
+def _returned_nothing(status: ArmStatus) -> bool:
+    """The arm had no list to log: it was off, failed, or says itself that it returned nothing."""
+    return status.status in (ArmState.OFF, ArmState.ERRORED) or status.returned == 0
 
 
 class QueryFacts:
@@ -51,6 +56,16 @@ class QueryFacts:
         return inventory.by_alias.get(hit_id, hit_id)
 
     @cached_property
+    def unlogged_arms(self) -> tuple[str, ...]:
+        """Arms that are configured, or that fused hits are said to come from, and of which nothing else was logged."""
+        known = {
+            *(self.trace.arms or {}),
+            *(n for n, s in (self.trace.arm_status or {}).items() if _returned_nothing(s)),
+        }
+        named = (source for hit in self.trace.fused or () for source in hit.sources or ())
+        return tuple(arm for arm in dict.fromkeys((*(self.pipeline.arms or ()), *named)) if arm not in known)
+
+    @cached_property
     def fusion_inputs(self) -> Mapping[str, Ranking]:
         """What fusion worked on: each arm's list after its own filter and floor, where those are logged."""
         lists = {}
@@ -78,6 +93,10 @@ class QueryFacts:
     @cached_property
     def recomputed(self) -> Recomputed | None:
         """The fused order that the arms give under the configured method, None when it cannot be recomputed."""
+        if self.trace.fused is None or self.unlogged_arms:
+            return None
+        if takes_best(self.pipeline.fusion):
+            return best_of(self.fusion_inputs, self.canonical)
         if self.rrf_k is None:
             return None
         return recompute(self.fusion_inputs, self.pipeline.fusion, self.rrf_k, self.canonical)

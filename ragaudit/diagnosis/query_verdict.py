@@ -112,8 +112,15 @@ def _answered(base: Diagnosis, trace: Trace, facts: list[GoldFacts], scope: Scop
         if served is not None:
             gap = Gap.STALE_VERSION if "deleted" in served.evidence else Gap.CONFLICTING_SOURCES
             return base.model_copy(update=_failure([served], gap, evidence))
+    unread = [f for f in facts if f.delivered and f.row.gold.span is not None and f.row.span.chunk is None]
+    if found and unread:
+        could_be = in_order({s for f in unread for s in (*not_excluded(f, (Stage.PARSE, Stage.CHUNK)), found[0].stage)})
+        log = tuple(dict.fromkeys(field for f in unread for field in what_to_log(f, could_be)))
+        proof = (*(fault.evidence for fault in found), *evidence)
+        undecided = {"outcome": Outcome.FAIL, "stage": Stage.UNDETERMINED, "could_be": could_be, "log": log}
+        return base.model_copy(update={**undecided, "evidence": proof})
     if found and not _conflicting(trace, facts):
-        return base.model_copy(update=_failure(found, remapped, evidence))
+        return base.model_copy(update=_failure(found, remapped, (*evidence, *_on_the_label_s_word(facts))))
     if found:
         by = ", ".join(answer.supported_by or ())
         told = f"the answer follows {by}, which says otherwise than the gold beside it"
@@ -125,6 +132,12 @@ def _answered(base: Diagnosis, trace: Trace, facts: list[GoldFacts], scope: Scop
     could_be = in_order({s for f in facts if f.delivered for s in _after_delivery(f)})
     log = tuple(dict.fromkeys(field for f in facts if f.delivered for field in what_to_log(f, could_be)))
     return base.model_copy(update={"stage": Stage.UNDETERMINED, "could_be": could_be, "log": log})
+
+
+def _on_the_label_s_word(facts: list[GoldFacts]) -> tuple[str, ...]:
+    """Nobody saw that these chunks hold the answer: their labels name no span."""
+    taken = [f.id for f in facts if f.delivered and f.row.gold.span is None and f.row.span.chunk is None]
+    return (f"that {', '.join(taken)} holds the answer is taken from the label, which names no span",) if taken else ()
 
 
 def _from_gold_alone(answer: Answer, facts: list[GoldFacts]) -> bool:
@@ -148,7 +161,7 @@ def _conflicting(trace: Trace, facts: list[GoldFacts]) -> bool:
 def _after_delivery(f: GoldFacts) -> tuple[Stage, ...]:
     """What may still be wrong with evidence that was packed, before anybody judged the answer."""
     late = [Stage.GENERATE] if f.evidence.prompted is not None else [Stage.RERANK, Stage.GENERATE]
-    return not_excluded(f, [Stage.PARSE, Stage.CHUNK, *late])
+    return not_excluded(f, [Stage.INGESTION, Stage.PARSE, Stage.CHUNK, *late])
 
 
 def _failure(found: list[Fired], gap: Gap | None, evidence: tuple[str, ...]) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Recomputes reciprocal rank fusion from the logged arms, with canonical ids, and compares it with the log.
+"""Recomputes rank fusion (and the best score of several lists) from the logged arms, with canonical ids.
 
 Reciprocal rank fusion: Cormack, Clarke and Buettcher, SIGIR 2009: score(d) = sum over arms of w / (k + rank(d)).
 """
@@ -20,7 +20,6 @@ class Recomputed:
     """The fused order that the arms give. Ties share one score; a rank is therefore a range."""
 
     scores: Mapping[str, float]
-    k: float
 
     def ranks(self, item: str) -> tuple[int, int] | None:
         """Best and worst rank of an id under any order of its ties; None when no arm holds it."""
@@ -44,7 +43,24 @@ def recompute(arms: Mapping[str, Ranking], fusion: Fusion, k: float, canonical: 
             if item not in seen:
                 seen.add(item)
                 scores[item] = scores.get(item, 0.0) + weight / (k + rank + shift)
-    return Recomputed(scores, k)
+    return Recomputed(scores)
+
+
+def takes_best(fusion: Fusion) -> bool:
+    """Each id gets its best raw score over the arms: the `simple` mode of LlamaIndex's query fusion, CombMAX."""
+    return fusion.method is not None and fusion.method.casefold() in {"max", "simple", "combmax"}
+
+
+def best_of(arms: Mapping[str, Ranking], canonical: Callable[[str], str]) -> Recomputed | None:
+    """CombMAX (Fox and Shaw, TREC-2): the best score of each id; None when a hit has no score."""
+    scores: dict[str, float] = {}
+    for hits in arms.values():
+        for hit in hits:
+            if hit.value is None:
+                return None
+            item = canonical(hit.id)
+            scores[item] = max(hit.value, scores.get(item, hit.value))
+    return Recomputed(scores)
 
 
 def rrf_constant(arms: Mapping[str, Ranking], fused: Ranking, fusion: Fusion) -> float | None:

@@ -46,7 +46,10 @@ def _best(span: str, rows: list[Chunk]) -> SpanFound:
 def _in_chunks(
     gold: Gold, chunk: Chunk | None, source: Source | None, identities: Identities
 ) -> tuple[SpanFound, str | None]:
-    """The span in the gold chunk's own text, else in its siblings'; False only when every sibling's text is known."""
+    """The span in the gold chunk's own text, else in its siblings'; False only when every sibling's text is known.
+
+    A span of which a sibling holds a part was split, though the gold's own part may be too short to tell.
+    """
     span = gold.span or ""
     own = find(span, chunk.text) if chunk is not None and chunk.text is not None else None
     if own is True:
@@ -70,4 +73,6 @@ def _in_chunks(
         return own, holder
     if own in ("partial", "normalised"):
         return own, None
-    return (False if len(texts) == len(siblings) else None), None
+    if len(texts) < len(siblings):
+        return None, None
+    return ("partial" if any(find(span, row.text or "") == "partial" for row in texts) else False), None

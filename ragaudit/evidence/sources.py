@@ -8,11 +8,17 @@ from ragaudit.model.trace import Trace
 
 SEVERAL = "both"
 _LEXICAL_NAME = re.compile(r"bm25|lexic|sparse|keyword|fts|full.?text|tf.?idf|splade", re.IGNORECASE)
+_VECTOR_NAME = re.compile(r"dense|vector|embed|semantic|knn|ann\b|hnsw|faiss|cosine|neural", re.IGNORECASE)
 
 
 def named_lexical(arm: str) -> bool:
     """Does the arm's name say that it matches words rather than vectors?"""
     return _LEXICAL_NAME.search(arm) is not None
+
+
+def named_vector(arm: str) -> bool:
+    """Does the arm's name say that it compares vectors?"""
+    return _VECTOR_NAME.search(arm) is not None
 
 
 def lexical_arms(arms: Iterable[str]) -> list[str]:

@@ -25,6 +25,11 @@ def per_arm_of(value: Any, path: str, odd: Odd) -> dict[str, tuple[Hit, ...]]:
     }
 
 
+def arms_of(value: Any, path: str, odd: Odd) -> dict[str, tuple[Hit, ...]] | None:
+    """One list for each arm. Where every arm is null, no arm was observed; `{}` says that none ran."""
+    return per_arm_of(value, path, odd) or (None if value else {})
+
+
 def ranking_or_per_arm(value: Any, path: str, odd: Odd) -> tuple[Hit, ...] | dict[str, tuple[Hit, ...]]:
     """The merged list, or one for each arm."""
     return per_arm_of(value, path, odd) if isinstance(value, dict) else ranking_of(value, path, odd)

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from ragaudit.model.trace import Hit, Trace
 from ragaudit.readers.fields import Odd, explained, finite, id_of, ids_of, items_of, number_of, quoted, shown, table_of
 from ragaudit.readers.gold import SettledGold, gold_mode_of, settle_gold
-from ragaudit.readers.hits import per_arm_of, ranking_of, ranking_or_per_arm
+from ragaudit.readers.hits import arms_of, ranking_of, ranking_or_per_arm
 from ragaudit.readers.lines import LineError, parse_json
 from ragaudit.readers.problems import Problems
 
@@ -244,7 +244,7 @@ _READERS: Mapping[str, Callable[[Any, str, Odd], Any]] = {
     "query_id": _id,
     "session_id": _id,
     "user_acl": _ids,
-    "arms": per_arm_of,
+    "arms": arms_of,
     "fused": ranking_of,
     "after_rerank": ranking_of,
     "rerank_input": ranking_of,

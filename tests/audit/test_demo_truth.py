@@ -17,6 +17,7 @@ from ragaudit.store.reader import AuditReader
 
 DEMO = Path(__file__).resolve().parents[2] / "examples" / "demo"
 TRUTH = [json.loads(line) for line in (DEMO / "truth.jsonl").read_text(encoding="utf-8").splitlines()]
+TRUTH_BY_ID = {row["query_id"]: row for row in TRUTH}
 Audited = tuple[Summary, dict[str, QueryResult], AuditReader]
 
 
@@ -37,6 +38,15 @@ def test_the_verdict_is_the_proved_truth(audited: Audited, truth: dict[str, Any]
     assert verdict.outcome.value in truth.get("acceptable_outcomes", [truth["outcome"]])
     if "stage_per_gold" in truth:
         assert {gold.id: gold.stage.value for gold in verdict.gold} == truth["stage_per_gold"]
+
+
+def test_the_cause_that_was_switched_on_is_named_wherever_its_stage_is(audited: Audited) -> None:
+    failing = [row for row in TRUTH if row["outcome"] == "fail" and row["stage"] != "undetermined"]
+    verdicts = {row["query_id"]: audited[1][row["query_id"]].diagnosis for row in failing}
+    # q-062 fails in both arms: the earlier stage, embed, is named, and the truth accepts it.
+    assert {key for key, found in verdicts.items() if found.stage.value != TRUTH_BY_ID[key]["stage"]} == {"q-062"}
+    unnamed = {key for key, found in verdicts.items() if TRUTH_BY_ID[key]["cause"] not in found.causes}
+    assert unnamed == {"q-062"}
 
 
 def test_every_query_is_in_the_audit_and_all_nine_stages_occur(audited: Audited) -> None:

@@ -72,7 +72,7 @@ ACCESS = {
         {"chunks": [{**_FOREIGN, "metadata": {"tenant": "acme"}}]},
         "g: rank 4 in dense behind 1 rows outside the filter",
         "fail filter foreign_hits",
-        "fail retrieve below_k",
+        "fail undetermined",
     ),
     "post_filter_underfill": Sample(
         {

@@ -143,7 +143,7 @@ CORPUS = {
     ),
     "oversized_chunk": Sample(
         {"chunk": {"tokens": 900}, "pipeline": {"chunker": {"target_tokens": 400}}, "trace": {"probes": [exact(5)]}},
-        {"chunk": {"tokens": 800}},
+        {"chunk": {"tokens": 500}},
         "g: 900 tokens, the chunker's target is 400",
         "fail chunk oversized_chunk",
         "fail retrieve weak_match",

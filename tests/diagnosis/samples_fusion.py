@@ -92,6 +92,18 @@ FUSION = {
         "fail fuse single_arm_rule,fusion_formula",
         "fail rerank pack_loss",
     ),
+    "fusion_order": Sample(
+        {
+            "gold_at": 1,
+            "lexical_at": 1,
+            "trace": {"fused": [{"id": hit["id"]} for hit in reversed(hits("d", 8, 1))]},
+            "pipeline": {"fusion": {"method": "weighted"}},
+        },
+        {"trace": {"fused": [{"id": f"x{n}"} for n in range(7)] + [{"id": "g"}]}},
+        "g: the fused list has d8 and 6 more above it, and no arm has",
+        "fail fuse fusion_order",
+        "fail fuse fusion_loss",
+    ),
     "tied_scores": Sample(
         {
             "gold_at": 0,
@@ -101,7 +113,7 @@ FUSION = {
         {"trace": {"probes": [probe("lexical_rank", 5, "bm25")]}},
         "bm25: every score is 1; g at 5 there, 1 by the engine's own",
         "fail fuse tied_scores",
-        "fail retrieve weak_match",
+        "fail undetermined",
     ),
     "fusion_weight": Sample(
         {

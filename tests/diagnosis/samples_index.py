@@ -163,6 +163,29 @@ SEARCH = {
         "fail retrieve followup_lost",
         "fail undetermined",
     ),
+    "query_incomplete": Sample(
+        {
+            "gold_at": 0,
+            "trace": {"probes": [probe("rank_standalone_query", 2, note="bridging name added")]},
+        },
+        {"trace": {"probes": [probe("rank_standalone_query", 4)]}},
+        "g: rank 2 for a question that stands alone (bridging name added), not in the top 3 for the one that was sent",
+        "fail retrieve query_incomplete",
+        "fail undetermined",
+    ),
+    "other_namespace": Sample(
+        {
+            "gold_at": 0,
+            "lexical_at": 0,
+            "chunk": {"namespace": "v2"},
+            "chunks": [{"chunk_id": "b1", "source_id": "s2", "namespace": "v2"}],
+            "index": {"namespace": "v1", "namespaces": {"v1": 0}},
+        },
+        {"chunks": [{"chunk_id": "b1", "source_id": "s2", "namespace": "v1"}]},
+        "g stands in namespace 'v2', as hits of this query do; 'v1' was searched, which holds 0 rows",
+        "fail retrieve other_namespace",
+        "fail ingestion wrong_namespace",
+    ),
     "lexical_no_terms": Sample(
         {
             "gold_at": 4,

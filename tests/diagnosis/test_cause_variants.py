@@ -231,7 +231,7 @@ VARIANTS: list[tuple[str, dict[str, Any], str]] = [
     ("literal_lost", {"trace": {"probes": [probe("literals_lost", ["SKU-9"])]}}, "the rewritten query lost 'SKU-9'"),
     (
         "followup_lost",
-        {"trace": {"probes": [probe("rank_standalone_query", 2)]}},
+        {"trace": {"conversation": {"turn": 2}, "probes": [probe("rank_standalone_query", 2)]}},
         "g: rank 2 for the standalone question, not in the top 3 for the one that was sent",
     ),
     (
@@ -261,8 +261,17 @@ VARIANTS: list[tuple[str, dict[str, Any], str]] = [
     ),
     (
         "fetch_too_small",
-        {"gold_at": 0, "trace": {"probes": [probe("rank_other_limit", 3, "dense", "limit 200")]}},
+        {
+            "gold_at": 0,
+            "trace": {"probes": [probe("rank_other_limit", 3, "dense", "limit 200")]},
+            "pipeline": {"pack": {"dedupe_by": "source_id"}},
+        },
         "g: rank 3 in dense with limit 200, absent with the limit that was sent",
+    ),
+    (
+        "ann_miss",
+        {"gold_at": 0, "trace": {"probes": [probe("rank_other_limit", 3, "dense", "limit 200")]}},
+        "g: rank 3 in dense with another limit, and missed with the limit that was sent",
     ),
     (
         "weak_match",

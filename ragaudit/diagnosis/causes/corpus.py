@@ -1,6 +1,7 @@
 """Causes before the index: the label itself, ingestion, parsing, chunking."""
 
 from ragaudit.diagnosis.facts import GoldFacts, moment
+from ragaudit.diagnosis.namespaces import namespace_in_use, read_elsewhere
 from ragaudit.diagnosis.registry import cause
 from ragaudit.model.diagnosis import Stage
 from ragaudit.model.inventory import Source, SourceStatus
@@ -76,9 +77,12 @@ def _listed_nowhere(f: GoldFacts) -> bool:
 )
 def half_written(f: GoldFacts) -> str | None:
     source = f.row.source
-    if source is None or f.written or source.chunks_expected is None or not source.chunks_indexed:
+    if source is None or source.chunks_expected is None or not source.chunks_indexed:
         return None
     short = {arm: n for arm, n in source.chunks_indexed.items() if n < source.chunks_expected}
+    if f.written:  # one arm has it; it is missing where its source was cut off
+        missed = {arm.name for arm in f.missed_arms if arm.place is None and f.in_index.get(arm.name) is False}
+        short = {} if f.in_arm_within_k else {arm: n for arm, n in short.items() if arm in missed}
     if not short:
         return None
     counts = ", ".join(f"{arm} holds {n} of {source.chunks_expected}" for arm, n in short.items())
@@ -93,16 +97,11 @@ def half_written(f: GoldFacts) -> str | None:
     remedy="Write that source to the namespace that is searched; check the row count there.",
 )
 def wrong_namespace(f: GoldFacts) -> str | None:
-    chunk = f.row.chunk
-    if f.seen or chunk is None or chunk.namespace is None:
+    found = read_elsewhere(f)
+    if found is None or namespace_in_use(f):
         return None
-    asked = (f.trace.filters_applied or {}).get("namespace")
-    searched = f.index.namespace if f.index.namespace is not None else asked
-    if not isinstance(searched, str) or searched == chunk.namespace:
-        return None
-    rows = (f.index.namespaces or {}).get(searched)
-    held = "" if rows is None else f", which holds {rows} rows"
-    return f"{f.id} stands in namespace {chunk.namespace!r}; the search reads {searched!r}{held}"
+    mine, searched, held = found
+    return f"{f.id} stands in namespace {mine!r}; the search reads {searched!r}{held}"
 
 
 @cause(
@@ -161,7 +160,7 @@ def chunk_not_written(f: GoldFacts) -> str | None:
 )
 def stale_version_served(f: GoldFacts) -> str | None:
     own = f.row.source
-    for chunk_id in f.trace.final_context_ids or ():
+    for chunk_id in f.trace.final_context_ids or f.trace.prompt_ids or ():
         source = _source_of(f, chunk_id)
         if source is None or (own is not None and source.source_id == own.source_id):
             continue
@@ -285,7 +284,7 @@ def span_in_no_chunk(f: GoldFacts) -> str | None:
     if f.row.span.chunk is not False and not _uncovered(f):
         return None
     covered = ""
-    if source is not None and source.chunked_chars is not None and source.extracted_chars:
+    if source is not None and source.chunked_chars is not None and source.chunked_chars < (source.extracted_chars or 0):
         covered = f"; its chunks hold {source.chunked_chars} of {source.extracted_chars} extracted characters"
     return f"{f.id}: the answer's words are whole in no chunk{covered}"
 

@@ -1,15 +1,10 @@
 """Causes between the arms and the fused list: floors on the wrong score, ids that never meet, another formula."""
 
-import re
-
 from ragaudit.diagnosis.causes.index import wrong_metric
-from ragaudit.diagnosis.facts import ArmFacts, GoldFacts
+from ragaudit.diagnosis.facts import GoldFacts
+from ragaudit.diagnosis.floors import arm_of, converted, drops, is_fused, lost_by_floor
 from ragaudit.diagnosis.registry import cause
 from ragaudit.model.diagnosis import Stage
-from ragaudit.model.pipeline import Threshold
-
-_FUSED = ("fused", "rrf", "hybrid", "merged")
-_DENSE = ("dense", "vector", "cosine", "similarity", "embedding")
 
 
 def lost_in_fusion(f: GoldFacts) -> bool:
@@ -17,19 +12,6 @@ def lost_in_fusion(f: GoldFacts) -> bool:
     if not f.in_arm_within_k:
         return False
     return any(entry is not None and entry.place is None for entry in (f.listed("fused"), f.listed("after_threshold")))
-
-
-def lost_by_floor(f: GoldFacts) -> bool:
-    """The gold is in an arm, and the list after the floor, or the context when no list was logged, has not."""
-    lists = [entry for entry in (f.listed("fused"), f.listed("after_threshold")) if entry is not None]
-    if not lists and f.listed("after_rerank") is None and f.listed("rerank_input") is None:
-        lists = [entry for entry in (f.listed("final_context_ids"),) if entry is not None]
-    arm_level = [
-        places.places[f.position] is None
-        for name, places in f.evidence.lists.items()
-        if name.startswith("after_threshold:")
-    ]
-    return f.in_any_arm and (any(entry.place is None for entry in lists) or any(arm_level))
 
 
 @cause(
@@ -44,7 +26,7 @@ def metric_under_floor(f: GoldFacts) -> str | None:
         return None
     for arm in f.arms:
         wrong = wrong_metric(f, arm) if arm.place else None
-        if wrong is not None and any(_floor_drops(f, t) for t in f.pipeline.thresholds):
+        if wrong is not None and any(drops(f, t) for t in f.pipeline.thresholds):
             return wrong
     return None
 
@@ -60,14 +42,14 @@ def floor_direction(f: GoldFacts) -> str | None:
     if not lost_by_floor(f):
         return None
     for threshold in f.pipeline.thresholds:
-        dropped = _floor_drops(f, threshold)
-        arm = _arm_of(f, threshold)
+        dropped = drops(f, threshold)
+        arm = arm_of(f, threshold)
         if (
             dropped
             and arm is not None
             and arm.lower_is_better
             and threshold.direction != "max"
-            and not _converted(threshold)
+            and not converted(threshold)
         ):
             return f"{dropped}; {arm.name} scores are distances: lower is better"
     return None
@@ -83,8 +65,8 @@ def floor_direction(f: GoldFacts) -> str | None:
 def fused_floor(f: GoldFacts) -> str | None:
     if not lost_by_floor(f):
         return None
-    floors = (t for t in f.pipeline.thresholds if _names(t.on, _FUSED))
-    return next((dropped for t in floors if (dropped := _floor_drops(f, t)) is not None), None)
+    floors = (t for t in f.pipeline.thresholds if is_fused(t))
+    return next((dropped for t in floors if (dropped := drops(f, t)) is not None), None)
 
 
 @cause(
@@ -97,8 +79,8 @@ def fused_floor(f: GoldFacts) -> str | None:
 def arm_floor(f: GoldFacts) -> str | None:
     if not lost_by_floor(f):
         return None
-    floors = (t for t in f.pipeline.thresholds if not _names(t.on, _FUSED) and t.on not in ("rerank", "none"))
-    return next((dropped for t in floors if (dropped := _floor_drops(f, t)) is not None), None)
+    floors = (t for t in f.pipeline.thresholds if not is_fused(t) and t.on not in ("rerank", "none"))
+    return next((dropped for t in floors if (dropped := drops(f, t)) is not None), None)
 
 
 @cause(
@@ -133,92 +115,6 @@ def threshold_dropped(f: GoldFacts) -> str | None:
     if before is None and f.in_any_arm:
         return f"{f.id}: rank {f.best_rank} in the search, gone after the threshold"
     return None
-
-
-def _floor_drops(f: GoldFacts, threshold: Threshold) -> str | None:
-    """The sentence that shows this threshold dropping the gold; None when it does not, or cannot be checked."""
-    if threshold.on in (None, "none", "rerank"):
-        return None
-    if threshold.kind == "autocut":
-        return _autocut(f, threshold)
-    if threshold.value is None or _survivor_under(f, threshold):
-        return None
-    score = _score_under(f, threshold)
-    named = f"{threshold.value:g} on {threshold.on}"
-    if score is None:
-        lacks = _names(threshold.on, _FUSED) and _names(threshold.score, _DENSE) and not _dense_has(f) and f.in_any_arm
-        return f"{f.id} has no {threshold.score} score, and the floor {named} asks for one" if lacks else None
-    if score > threshold.value if threshold.direction == "max" else score < threshold.value:
-        side = "over the ceiling" if threshold.direction == "max" else "under the floor"
-        return f"{f.id}: {threshold.score or 'score'} {score:g} is {side} {named}"
-    return None
-
-
-def _autocut(f: GoldFacts, threshold: Threshold) -> str | None:
-    entry = f.listed("after_threshold") or f.listed("fused")
-    arm = next((arm for arm in f.arms if arm.place), None)
-    if entry is None or entry.place is not None or arm is None or arm.place is None:
-        return None
-    kept = [rank for rank, hit in enumerate(arm.hits, start=1) if hit.id in entry.ids]
-    if kept and max(kept) < arm.place.rank:
-        return f"{f.id}: rank {arm.place.rank} in {arm.name}; autocut on {threshold.on} kept {len(entry.ids)} hits"
-    return None
-
-
-def _score_under(f: GoldFacts, threshold: Threshold) -> float | None:
-    """The gold's score on the scale that the threshold reads."""
-    arm = _arm_of(f, threshold)
-    if arm is not None:
-        value = arm.place.score if arm.place else None
-        return 1 - value if value is not None and _converted(threshold) and arm.lower_is_better else value
-    fused = f.listed("fused")
-    if fused is not None and fused.place is not None:
-        return fused.place.score
-    if f.query.recomputed is not None:
-        return f.query.recomputed.scores.get(f.id)
-    return None
-
-
-def _arm_of(f: GoldFacts, threshold: Threshold) -> ArmFacts | None:
-    """The arm whose score the threshold reads: by its list, else by the score's name."""
-    by_name = {arm.name: arm for arm in f.arms}
-    for word in (threshold.on, threshold.score):
-        if word in by_name:
-            return by_name[word]
-    if _names(threshold.on, _FUSED) and not _names(threshold.score, _DENSE):
-        return None
-    dense = [arm for arm in f.arms if not arm.lexical]
-    return dense[0] if len(dense) == 1 and (_names(threshold.score, _DENSE) or _names(threshold.on, _DENSE)) else None
-
-
-def _survivor_under(f: GoldFacts, threshold: Threshold) -> bool:
-    """A hit that only this arm returned survived with a score that the threshold would drop: it is not in force."""
-    arm, after = _arm_of(f, threshold), f.listed("after_threshold") or f.listed("fused")
-    if arm is None or after is None or threshold.value is None:
-        return False
-    others = {hit.id for other in f.arms if other is not arm for hit in other.hits}
-    for hit in arm.hits:
-        score = hit.value
-        if score is not None and _converted(threshold) and arm.lower_is_better:
-            score = 1 - score
-        under = score is not None and (
-            score > threshold.value if threshold.direction == "max" else score < threshold.value
-        )
-        if under and hit.id in after.ids and hit.id not in others:
-            return True
-    return False
-
-
-def _converted(threshold: Threshold) -> bool:
-    return bool(re.match(r"\s*1\s*-", threshold.score or ""))
-
-
-def _names(word: str | None, words: tuple[str, ...]) -> bool:
-    return word is not None and any(w in word.casefold() for w in words)
-
-
-def _dense_has(f: GoldFacts) -> bool:
-    return any(arm.place for arm in f.arms if not arm.lexical)
 
 
 # --- fusion itself: recomputed from the arms and compared with the log ------------------------------------------
@@ -313,6 +209,37 @@ def fusion_formula(f: GoldFacts) -> str | None:
     return f"{f.id}: rank {again} when fusion is recomputed as configured; {_logged(f)}"
 
 
+@cause(
+    "fusion_order",
+    Stage.FUSE,
+    "fusion",
+    summary="The fused list puts hits above the gold that no arm puts above it: no sum or maximum does that.",
+    remedy="Check direction and scale of the scores that fusion reads (a distance taken as a similarity); that alone.",
+)
+def fusion_order(f: GoldFacts) -> str | None:
+    fused = f.listed("fused")
+    if not _fusion_lost(f) or fused is None or fused.place is None or not _no_filter_between(f):
+        return None
+    if any(weight < 0 for weight in (f.pipeline.fusion.weights or {}).values()) or f.unlogged_arms:
+        return None
+    beaten = [hit_id for hit_id in fused.ids[: fused.place.rank - 1] if _beaten_everywhere(f, hit_id)]
+    if not beaten or fused.place.rank - len(beaten) > f.fused_cut:
+        return None
+    others = f" and {len(beaten) - 1} more" if len(beaten) > 1 else ""
+    return f"{f.id}: the fused list has {beaten[0]}{others} above it, and no arm has"
+
+
+def _beaten_everywhere(f: GoldFacts, hit_id: str) -> bool:
+    """Each arm that has this hit has the gold above it, and some arm has it."""
+    ranks = [
+        (rank, arm.place)
+        for arm in f.arms
+        for rank, hit in enumerate(arm.hits, start=1)
+        if hit.id == hit_id or f.query.canonical(hit.id) == hit_id
+    ]
+    return bool(ranks) and all(place is not None and place.rank < rank for rank, place in ranks)
+
+
 def _fusion_lost(f: GoldFacts) -> bool:
     fused = f.listed("fused")
     return fused is not None and (fused.place is None or fused.place.rank > f.fused_cut)
@@ -336,7 +263,10 @@ def _logged(f: GoldFacts) -> str:
     remedy="Compare ids before and after fusion; log after_threshold, then change the one rule that dropped it.",
 )
 def fusion_loss(f: GoldFacts) -> str | None:
-    holding = next((arm for arm in f.arms if arm.holds(f.k)), None)
+    holding, fused = next((arm for arm in f.arms if arm.holds(f.k)), None), f.listed("fused")
     if holding is None or holding.place is None:
         return None
+    if fused is not None and fused.place is not None:
+        held = f"rank {fused.place.rank} in the fused list, K is {f.k}"
+        return f"{f.id}: every arm has it within {f.k} ({holding.name} at {holding.place.rank}); {held}"
     return f"{f.id}: rank {holding.place.rank} in {holding.name}, not in the fused list"

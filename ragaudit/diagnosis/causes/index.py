@@ -236,7 +236,7 @@ def direction_mismatch(f: GoldFacts) -> str | None:
 )
 def constant_scores(f: GoldFacts) -> str | None:
     for arm in f.dense_missed:
-        if arm.constant_score is not None:
+        if arm.constant_score is not None and arm.known_vector:
             return f"{arm.name}: all {len(arm.hits)} hits have the score {arm.constant_score:g}"
     return None
 
@@ -285,7 +285,7 @@ def tombstones(f: GoldFacts) -> str | None:
     for arm in f.dense_missed:
         dead = arm.index.tombstones if arm.index else None
         rank = f.probe_rank("exact_rank", arm.name)
-        if dead and rank is not None and rank <= f.reach(arm):
+        if dead and rank is not None and rank <= f.reach(arm) and not arm.did_not_run:
             return f"{f.id}: exact rank {rank} in {arm.name}, which lost it among {dead} deleted rows"
     return None
 
@@ -299,7 +299,7 @@ def tombstones(f: GoldFacts) -> str | None:
 )
 def ann_miss(f: GoldFacts) -> str | None:
     for arm in f.dense_missed:
-        if arm.search.type == "mmr":
+        if arm.search.type == "mmr" or arm.did_not_run:
             continue
         rank = f.probe_rank("exact_rank", arm.name)
         if rank is not None and rank <= f.reach(arm):
@@ -307,10 +307,25 @@ def ann_miss(f: GoldFacts) -> str | None:
             return f"{f.id}: exact rank {rank} in {arm.name}, and the index missed it{limit}"
         if arm.place is None and f.probe_missed("self_query_rank", arm.name):
             return f"{f.id}: searched with its own vector, {arm.name} does not return it"
+        wider = None if rank is not None else lost_within_reach(f, arm)
+        if wider is not None:
+            return f"{f.id}: rank {wider} in {arm.name} with another limit, and missed with the limit that was sent"
         own = f.probe_rank("self_query_rank", arm.name)
         if arm.place is None and own is not None and own > f.k:
             return f"{f.id}: searched with its own vector, it comes back at rank {own} in {arm.name}"
     return None
+
+
+def lost_within_reach(f: GoldFacts, arm: ArmFacts) -> int | None:
+    """The rank with another limit, where it is one that this limit reached too: no limit cut it, the search lost it.
+
+    None where hits are grouped (by parent or source) before they are counted: there a limit cuts at any rank.
+    """
+    wider, pack = f.probe_rank("rank_other_limit", arm.name), f.pipeline.pack
+    is_grouped = bool(pack.parent_expansion or pack.dedupe_by)
+    if wider is None or arm.place is not None or not arm.hits or is_grouped or wider > f.reach(arm):
+        return None
+    return wider
 
 
 @cause(

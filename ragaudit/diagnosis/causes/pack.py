@@ -46,7 +46,7 @@ def prompt_window(f: GoldFacts) -> str | None:
     remedy="Look the text up by the chunk's own id when packing; nothing else.",
 )
 def packed_text(f: GoldFacts) -> str | None:
-    place, chunk, texts = f.packed, f.row.chunk, f.trace.context_texts or {}
+    place, chunk, texts = f.read_at, f.row.chunk, f.trace.context_texts or {}
     if place is None or place.hit_id not in texts or chunk is None or place.via in (Via.PARENT, Via.SOURCE):
         return None
     packed = texts[place.hit_id]

@@ -181,8 +181,10 @@ def reranker_demotion(f: GoldFacts) -> str | None:
     remedy="Rerank the pool before the cut, or raise K; one of the two.",
 )
 def pool_cut(f: GoldFacts) -> str | None:
+    if len(f.arms) > 1 and (f.listed("fused") is None or not all(arm.place for arm in f.arms)):
+        return None  # the arm that misses it is the question, or the merging that nobody logged
     for arm in f.arms:
         limit = arm.status.limit if arm.status else None
-        if arm.place and limit is not None and limit > f.k and arm.place.rank > f.k:
+        if arm.place and limit is not None and limit > f.k and not f.in_arm_within_k:
             return f"{f.id}: rank {arm.place.rank} of the {limit} fetched from {arm.name}, cut at {f.k}"
     return None

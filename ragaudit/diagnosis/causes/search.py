@@ -2,7 +2,9 @@
 
 import re
 
+from ragaudit.diagnosis.causes.index import lost_within_reach
 from ragaudit.diagnosis.facts import ArmFacts, GoldFacts, moment
+from ragaudit.diagnosis.namespaces import namespace_in_use, read_elsewhere
 from ragaudit.diagnosis.registry import cause
 from ragaudit.model.diagnosis import Stage
 from ragaudit.model.trace import ArmState
@@ -50,6 +52,21 @@ def rewrite_drift(f: GoldFacts) -> str | None:
 
 
 @cause(
+    "other_namespace",
+    Stage.RETRIEVE,
+    "query",
+    summary="The search read another namespace than the gold's, which other hits of the same query come from.",
+    remedy="Name the namespace that the documents are in for that one arm; the filter stays.",
+)
+def other_namespace(f: GoldFacts) -> str | None:
+    found = read_elsewhere(f)
+    if found is None or not namespace_in_use(f):
+        return None
+    mine, searched, held = found
+    return f"{f.id} stands in namespace {mine!r}, as hits of this query do; {searched!r} was searched{held}"
+
+
+@cause(
     "followup_lost",
     Stage.RETRIEVE,
     "query",
@@ -58,12 +75,27 @@ def rewrite_drift(f: GoldFacts) -> str | None:
 )
 def followup_lost(f: GoldFacts) -> str | None:
     rank = f.probe_rank("rank_standalone_query")
-    if rank is not None and rank <= f.k:
+    if rank is not None and rank <= f.k and f.trace.conversation is not None:
         return f"{f.id}: rank {rank} for the standalone question, not in the top {f.k} for the one that was sent"
     if f.delivered_before and not f.in_arm_within_k:
         turn = f.trace.conversation.turn if f.trace.conversation else None
         return f"{f.id} was in the former turn's context{f' (turn {turn})' if turn else ''}; this turn's query lost it"
     return None
+
+
+@cause(
+    "query_incomplete",
+    Stage.RETRIEVE,
+    "query",
+    summary="What was searched lacks words that find the gold, or drowns them: a form that stands alone finds it.",
+    remedy="Search the form that stands alone (a rewrite, or one search for each step of the question); nothing else.",
+)
+def query_incomplete(f: GoldFacts) -> str | None:
+    rank = f.probe_rank("rank_standalone_query")
+    if rank is None or rank > f.k or f.trace.conversation is not None:
+        return None
+    note = next((f" ({p.note})" for p in f.probes("rank_standalone_query") if p.note), "")
+    return f"{f.id}: rank {rank} for a question that stands alone{note}, not in the top {f.k} for the one that was sent"
 
 
 def rewrite_text(f: GoldFacts) -> str | None:
@@ -180,7 +212,8 @@ def fetch_too_small(f: GoldFacts) -> str | None:
         if rank is not None and f.reach(arm) < rank <= f.k:
             return f"{f.id}: exact rank {rank} in {arm.name}, which fetched {len(arm.hits)}; K is {f.k}"
         wider = f.probe_rank("rank_other_limit", arm.name)
-        if arm.place is None and wider is not None and wider <= f.k:
+        lost = not arm.lexical and rank is None and lost_within_reach(f, arm) is not None
+        if arm.place is None and wider is not None and wider <= f.k and not lost:
             note = next((p.note for p in f.probes("rank_other_limit", arm.name) if p.note), "another limit")
             return f"{f.id}: rank {wider} in {arm.name} with {note}, absent with the limit that was sent"
     return None
