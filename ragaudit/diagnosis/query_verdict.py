@@ -198,12 +198,16 @@ def _unanswerable(base: Diagnosis, trace: Trace) -> Diagnosis:
 def with_foreign(result: Diagnosis, foreign: tuple[Foreign, ...]) -> Diagnosis:
     """What came in against the rules: a finding at the stage that let it in, even when the gold is present.
 
-    It is a leak where the rule is about access. Without any search list nobody knows which stage let it in.
+    It is a leak where the rule is about access; only a leak fails a query whose gold its user may not read. Without
+    any search list nobody knows which stage let it in.
     """
+    told = (*map(_told, foreign), *result.evidence)
+    leaks = tuple(hit.id for hit in foreign if hit.is_leak)
+    if result.outcome is Outcome.NOT_APPLICABLE and not leaks:
+        return result.model_copy(update={"evidence": told})
     let_in = _let_in(foreign)
     failing = result.outcome is Outcome.FAIL
     decided = failing and result.stage in STAGES
-    leaks = tuple(hit.id for hit in foreign if hit.is_leak)
     stages = in_order({*([let_in] if let_in else []), *result.secondary, *([result.stage] if decided else [])})
     stage = result.stage if decided and let_in is not Stage.FILTER else stages[0] if stages else Stage.UNDETERMINED
     is_open = stage is Stage.UNDETERMINED
@@ -214,7 +218,7 @@ def with_foreign(result: Diagnosis, foreign: tuple[Foreign, ...]) -> Diagnosis:
         "causes": tuple(dict.fromkeys((*result.causes, *(["foreign_hits"] if let_in is Stage.FILTER else [])))),
         "could_be": in_order({Stage.FILTER, Stage.RERANK, *(result.could_be if failing else ())}) if is_open else (),
         "log": tuple(dict.fromkeys(("arms", *(result.log if failing else ())))) if is_open else (),
-        "evidence": (*map(_told, foreign), *result.evidence),
+        "evidence": told,
     }
     if leaks:
         update |= {"severity": Severity.LEAK, "leaks": leaks}

@@ -44,7 +44,7 @@ def foreign_hits(trace: Trace, identities: Identities, pipeline: Pipeline, acl: 
                 logged.setdefault(hit.id, hit.metadata)
     found = []
     for chunk_id in packed:
-        came = chunk_id in searched if lists else None
+        came = _searched(chunk_id, searched, trace, identities, access) if lists else None
         if access.is_leak(chunk_id):
             found.append(Foreign(chunk_id, None, came))
             continue
@@ -54,3 +54,13 @@ def foreign_hits(trace: Trace, identities: Identities, pipeline: Pipeline, acl: 
         if violated is not None:
             found.append(Foreign(chunk_id, violated, came, violated in guarding))
     return tuple(found)
+
+
+def _searched(chunk_id: str, searched: set[str], trace: Trace, identities: Identities, access: Access) -> bool:
+    """It stands in a list, by its own id or another that the log maps to it, or is the parent of a leak that does."""
+    if chunk_id in searched:
+        return True
+    children = searched.intersection(identities.children.get(chunk_id, ()))
+    if any(access.is_leak(child) for child in children):
+        return True
+    return any(listed in searched for listed, target in (trace.id_map or {}).items() if target == chunk_id)

@@ -73,7 +73,7 @@ def acl_data(f: GoldFacts) -> str | None:
     Stage.FILTER,
     "filter",
     summary="The access clause lacks principals that the user holds and that the gold's ACL names.",
-    remedy="Send all of the user's own principals in that clause; nothing else.",
+    remedy="Send the same acl clause with all of the user's own principals in it, and nothing else.",
 )
 def principals_not_sent(f: GoldFacts) -> str | None:
     chunk = f.row.chunk
