@@ -15,19 +15,20 @@ class AccessNotes:
 
     def __init__(self, inventory: Inventory, acl: AclSettings) -> None:
         rows = [*(inventory.sources or {}).values(), *(inventory.chunks or {}).values()]
-        self._everyone = acl.everyone
         self._named: set[str] = set()
-        self._denying = self._public = self._almost = 0
+        self._denying = self._almost = self._without_public = 0
         for row in rows:
             if row.acl:
                 self._named.update(row.acl)
                 self._denying += bool(denials(row.acl))
-                self._public += any(folded(entry) in PUBLIC for entry in row.acl)
+        self._public = {e for e in self._named if folded(e) in PUBLIC} if not acl.everyone else set()
         self._folded = {folded(entry) for entry in self._named}
 
     def watch(self, trace: Trace) -> None:
-        """Count a query whose user holds a principal that an ACL names with another case or spacing only."""
-        self._almost += any(p not in self._named and folded(p) in self._folded for p in trace.user_acl or ())
+        """Count a query whose principals meet an ACL but for case or spacing, or lack an entry that means everyone."""
+        held = trace.user_acl or ()
+        self._almost += any(p not in self._named and folded(p) in self._folded for p in held)
+        self._without_public += trace.user_acl is not None and not self._public.issubset(held)
 
     def findings(self, n: int) -> Iterable[Finding]:
         """What was counted over n queries."""
@@ -46,11 +47,12 @@ class AccessNotes:
                 f"{self._denying} ACLs hold entries that deny (!x, -x, deny:x): they are not evaluated",
                 "Export ACLs as the lists of who may read; access that a denial may take away stays unknown.",
             )
-        if self._public and not self._everyone:
+        if self._without_public:
+            names = ", ".join(sorted({folded(entry) for entry in self._public}))
             yield noted(
                 "acl_everyone",
                 Level.WARN,
-                f"{self._public} ACLs name {', '.join(sorted(PUBLIC))} or the like, and [acl] everyone is not set: "
-                "whom they admit is not known",
+                f"ACLs name {names}, {self._without_public} of {n} queries do not log it in user_acl, and [acl] "
+                "everyone is not set: whom it admits is not known",
                 "Write the principals that every user holds as [acl] everyone in ragaudit.toml.",
             )

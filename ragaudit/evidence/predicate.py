@@ -41,7 +41,8 @@ def match(condition: Any, metadata: Mapping[str, Any] | None, field: str) -> Mat
     stored = metadata[field]
     values = list(stored) if isinstance(stored, (list, tuple)) else [stored]
     found = _compared(condition, values)
-    if found is Match.NO and (stored is None or (_is_language(field) and _same_language(condition, values))):
+    is_null = bool(values) and all(value is None for value in values)
+    if found is Match.NO and (is_null or (_is_language(field) and _same_language(condition, values))):
         return Match.LOOSE
     return found
 

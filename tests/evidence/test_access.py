@@ -266,6 +266,7 @@ def test_gold_takes_the_acl_of_the_source_that_its_hit_was_logged_with() -> None
         ({"gte": 2020}, ["2019", 2021], Match.YES),
         (False, None, Match.LOOSE),
         ("acme", None, Match.LOOSE),
+        ("acme", [None], Match.LOOSE),
         ({"gte": 2020}, None, Match.LOOSE),
         (None, None, Match.YES),
         ({"gte": 2020, "lt": 2025}, 2024, Match.YES),
