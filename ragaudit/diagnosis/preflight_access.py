@@ -14,13 +14,13 @@ class AccessNotes:
     """Counts what keeps an ACL from proving who may read: over the inventory at once, then query by query."""
 
     def __init__(self, inventory: Inventory, acl: AclSettings) -> None:
-        rows = [*(inventory.sources or {}).values(), *(inventory.chunks or {}).values()]
+        acls = [row.acl for row in (inventory.sources or {}).values()]
+        acls += [row.acl for row in (inventory.chunks or {}).values()]
         self._named: set[str] = set()
         self._denying = self._almost = self._without_public = 0
-        for row in rows:
-            if row.acl:
-                self._named.update(row.acl)
-                self._denying += bool(denials(row.acl))
+        for listed in acls:
+            self._named.update(listed or ())
+            self._denying += bool(denials(listed or ()))
         self._public = {e for e in self._named if folded(e) in PUBLIC} if not acl.everyone else set()
         self._folded = {folded(entry) for entry in self._named}
 

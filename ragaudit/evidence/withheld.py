@@ -19,8 +19,9 @@ def without_unreadable_text(trace: Trace, identities: Identities, acl: AclSettin
     """
     access = Access(trace, identities, acl)
     texts, digests = trace.context_texts or {}, trace.context_hashes or {}
-    logged = {hit.id: hit.text for hits in trace.lists().values() for hit in hits if _says_something(hit)}
-    hidden = {chunk_id for chunk_id in (*logged, *texts, *digests) if not access.may_show(chunk_id)}
+    saying = [hit for hits in trace.lists().values() for hit in hits if _says_something(hit)]
+    carrying = {hit.id for hit in saying} | texts.keys() | digests.keys()
+    hidden = {chunk_id for chunk_id in carrying if not access.may_show(chunk_id)}
     if not hidden:
         return trace
     kept = access.guarding
@@ -28,10 +29,10 @@ def without_unreadable_text(trace: Trace, identities: Identities, acl: AclSettin
     update["arms"] = _stripped(trace.arms, hidden, kept)
     if trace.context_texts is not None:
         update["context_texts"] = {i: text for i, text in texts.items() if i not in hidden}
-    unknown = {i: texts.get(i) or logged.get(i) for i in hidden if identities.inventory.chunk(i) is None}
-    proofs = {
-        i: digests[i] if i in digests else content_hash(text) for i, text in unknown.items() if i in digests or text
-    }
+    proofs = {hit.id: content_hash(hit.text) for hit in saying if hit.id in hidden and hit.text}
+    proofs |= {i: content_hash(text) for i, text in texts.items() if i in hidden}
+    proofs |= {i: digest for i, digest in digests.items() if i in hidden}
+    proofs = {i: digest for i, digest in proofs.items() if identities.inventory.chunk(i) is None}
     if trace.context_hashes is not None or proofs:
         update["context_hashes"] = {i: digest for i, digest in digests.items() if i not in hidden} | proofs
     return trace.model_copy(update=update)
