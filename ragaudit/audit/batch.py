@@ -114,11 +114,12 @@ def _why(judgement: Judgement, metric: str) -> str:
 
 
 def _slices(trace: Trace, diagnosis: Diagnosis, around: Surroundings) -> dict[str, str]:
-    """The seed's three slices, then what users said, then the log's own."""
+    """The computed slices (COMPUTED in reopen.py), then what users said, then the log's own."""
     empty = trace.final_context_ids == () or (bool(trace.arms) and not any((trace.arms or {}).values()))
     found = {
         "zero_result": "yes" if empty else "no",
         "acl_excluded_gold": "yes" if any(g.outcome is Outcome.NOT_APPLICABLE for g in diagnosis.gold) else "no",
+        "filter_excluded_gold": "yes" if any(g.stage is Stage.FILTER for g in diagnosis.gold) else "no",
     }
     share = lexical_only(trace)
     if share is not None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ragaudit.config import AclSettings, JudgeSettings, QuadrantSettings
 from ragaudit.evidence.candidates import PASSAGE, Searchable, sample_of, searchable
+from ragaudit.evidence.identity import Identities
 from ragaudit.evidence.spans import find
 from ragaudit.judge.progress import Tally
 from ragaudit.model.inventory import Inventory
@@ -63,14 +64,14 @@ class Judge:
     def ask(
         self,
         batch: Sequence[Trace],
-        inventory: Inventory,
+        identities: Identities,
         acl: AclSettings,
         search: Searchable,
         progress: Callable[[int], None],
     ) -> dict[str, Judgement]:
         """Judge the queries of a batch that want it, by query id; `progress` is told how many are judged."""
         said: dict[str, Judgement] = {}
-        for judgement in self.over(samples_of(batch, inventory, acl, search)):
+        for judgement in self.over(samples_of(batch, identities, acl, search)):
             said[judgement.query_id] = judgement
             progress(len(said))
         return said
@@ -116,16 +117,16 @@ def samples(bundle: Bundle, *, limit: int | None = None) -> Iterator[JudgeSample
     """What the judge would be asked about, one sample a query that wants it."""
     search = searchable(bundle.inventory)
     acl = bundle.settings.acl or AclSettings()
-    yield from samples_of(read_traces(bundle, limit=limit), bundle.inventory, acl, search)
+    yield from samples_of(read_traces(bundle, limit=limit), Identities.of(bundle.inventory), acl, search)
 
 
 def samples_of(
-    traces: Iterable[Trace], inventory: Inventory, acl: AclSettings, search: Searchable
+    traces: Iterable[Trace], identities: Identities, acl: AclSettings, search: Searchable
 ) -> Iterator[JudgeSample]:
     """One sample for each of these traces that wants a judge."""
     for trace in traces:
         if wants_judge(trace):
-            yield sample_of(trace, inventory, acl, search)
+            yield sample_of(trace, identities, acl, search)
 
 
 def complete(trace: Trace, judgement: Judgement, settings: JudgeSettings, inventory: Inventory) -> Judged:

@@ -298,7 +298,7 @@ def _traces(audited: Audited, ids: Collection[str], stop: Callable[[], bool]) ->
 
 
 def _sample(audited: Audited, trace: Trace) -> JudgeSample:
-    return sample_of(trace, audited.bundle.inventory, audited.around.acl, audited.search)
+    return sample_of(trace, audited.around.identities, audited.around.acl, audited.search)
 
 
 def _has_failed(judgement: Judgement) -> bool:

@@ -18,7 +18,7 @@ from ragaudit.model.result import RunInfo, Summary
 from ragaudit.readers.bundle import Bundle, read_traces
 from ragaudit.readers.lines import sha256_of
 
-COMPUTED = ("zero_result", "acl_excluded_gold", "lexical_only_top_k", "feedback")
+COMPUTED = ("zero_result", "acl_excluded_gold", "filter_excluded_gold", "lexical_only_top_k", "feedback")
 """Slices that are worked out and not logged."""
 
 _EVERY = 1_000

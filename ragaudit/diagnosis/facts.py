@@ -6,9 +6,10 @@ from datetime import UTC, datetime
 from functools import cached_property
 
 from ragaudit.diagnosis.query_facts import QueryFacts
-from ragaudit.evidence.acl import admits
+from ragaudit.evidence.acl import Access
 from ragaudit.evidence.journey import GoldRow, Place
-from ragaudit.evidence.predicate import Match, clauses, match
+from ragaudit.evidence.predicate import ACL_KEY, Match, clauses, match
+from ragaudit.evidence.principals import clause_meets, meets
 from ragaudit.evidence.sources import named_lexical, named_vector
 from ragaudit.model.inventory import ChunkKind, Index, IndexArm
 from ragaudit.model.pipeline import Search
@@ -341,11 +342,29 @@ class GoldFacts:
             metadata = {**{k: v for k, v in known.items() if v is not None}, **(chunk.metadata or {})}
         return {name: match(condition, metadata, name) for name, condition in filters.items()}
 
+    @cached_property
+    def access(self) -> Access:
+        """What the query's user may read."""
+        return Access(self.trace, self.identities, self.acl)
+
     @property
     def stored_acl_admits(self) -> bool | None:
-        """Does the ACL as stored in the index admit this user? None when it is not known."""
-        chunk = self.row.chunk
-        return admits(chunk.acl if chunk else None, self.trace.user_acl, self.acl)
+        """Does the ACL as stored in the index, word for word, admit this user? None when it is not known."""
+        chunk, user = self.row.chunk, self.trace.user_acl
+        held = None if user is None else (*user, *self.acl.everyone)
+        return meets(chunk.acl if chunk else None, held, self.acl)
+
+    @cached_property
+    def sent_acl_holds(self) -> Mapping[str, bool | None]:
+        """Where an `acl` clause was sent (an arm, or "" for the query) -> does the stored ACL meet what it sent?"""
+        sent = {name: status.filter or {} for name, status in (self.trace.arm_status or {}).items()}
+        sent[""] = self.trace.filters_applied or {}
+        acl, user = self.row.chunk.acl if self.row.chunk else None, self.trace.user_acl
+        return {
+            name: clause_meets(filters[ACL_KEY], acl, user, self.acl)
+            for name, filters in sent.items()
+            if ACL_KEY in filters
+        }
 
     @property
     def filter_cleared(self) -> bool:
@@ -357,9 +376,8 @@ class GoldFacts:
         sent = [s.filter for s in (self.trace.arm_status or {}).values() if s.filter]
         if not self.trace.filters_applied and not sent:
             return True
-        acl_sent = any("acl" in filters for filters in (self.trace.filters_applied, *sent))
         held = all(found is Match.YES for found in self.filter_matches.values())
-        return held and (not acl_sent or self.stored_acl_admits is True)
+        return held and all(met is True for met in self.sent_acl_holds.values())
 
     @property
     def filter_runs_first(self) -> bool:

@@ -17,7 +17,6 @@ _GAPS = {
     **dict.fromkeys(_QUERY_CAUSES, Gap.QUERY_UNDERSTANDING),
     "source_stale": Gap.STALE_VERSION,
     "stale_version_served": Gap.STALE_VERSION,
-    "foreign_hits": Gap.WRONG_TENANT_HITS,
     "parent_map": Gap.GRANULARITY_REMAP,
 }
 

@@ -8,16 +8,24 @@ from ragaudit.model.result import Estimate, Pattern
 LOW_RECALL = 0.8
 """Below this recall the search itself is the question. A convention for wording only; gates are the user's own."""
 
+MIN_FOR_PATTERN = 5
+"""Fewer queries than this show no pattern of the run: an interval over them says little. A convention for wording."""
+
 _GAP = 0.1
 
 
 def patterns(
     metrics: Mapping[str, Estimate], at: Mapping[str, Mapping[str, Estimate]], stages: Mapping[Stage, int]
 ) -> tuple[Pattern, ...]:
-    """The patterns that hold, most basic first. A pattern needs a lower or upper interval bound, not just a mean."""
+    """The patterns that hold, most basic first. A pattern needs a lower or upper interval bound, not just a mean.
+
+    None where recall is defined for fewer queries than MIN_FOR_PATTERN; `one_stage` needs as many failing ones.
+    """
     found = []
     recall, mrr = metrics.get("recall@k"), metrics.get("mrr@k")
     if recall is None or recall.mean is None or recall.high is None or recall.low is None:
+        return ()
+    if recall.n < MIN_FOR_PATTERN:
         return ()
     pools = [(name, values["recall@k"]) for name, values in at.items() if name != "final" and "recall@k" in values]
     best = max(((name, e) for name, e in pools if e.mean is not None), key=lambda item: item[1].mean or 0, default=None)
@@ -56,7 +64,7 @@ def patterns(
             )
         )
     top = max(STAGES, key=lambda stage: stages.get(stage, 0))
-    if total >= 5 and stages.get(top, 0) * 2 > total:
+    if total >= MIN_FOR_PATTERN and stages.get(top, 0) * 2 > total:
         found.append(
             Pattern(pattern="one_stage", message=f"{stages[top]} of {total} failing queries are lost at {top.label}")
         )

@@ -4,17 +4,16 @@ from collections import Counter
 from collections.abc import Iterable
 from itertools import pairwise
 
-from ragaudit.config import Settings
+from ragaudit.config import AclSettings, Settings
 from ragaudit.diagnosis.assumed import assumed_fields, assumed_findings
+from ragaudit.diagnosis.patterns import MIN_FOR_PATTERN
+from ragaudit.diagnosis.preflight_access import AccessNotes
 from ragaudit.diagnosis.preflight_rules import config_findings, index_findings, missing_field_findings, noted
 from ragaudit.diagnosis.query_facts import RunFacts
 from ragaudit.evidence.identity import Identities
 from ragaudit.evidence.sources import lexical_arms, top_k_sources
 from ragaudit.model.result import Canary, Finding, Level
 from ragaudit.model.trace import ArmState, Ranking, Trace
-
-MIN_FOR_PATTERN = 5
-"""Fewer queries than this show no pattern of the run."""
 
 
 class Preflight:
@@ -23,6 +22,7 @@ class Preflight:
     def __init__(self, identities: Identities, settings: Settings) -> None:
         self._identities = identities
         self._settings = settings
+        self._access = AccessNotes(identities.inventory, settings.acl or AclSettings())
         self.n = 0
         self._missing: Counter[str] = Counter()
         self._assumed: Counter[str] = Counter()
@@ -72,6 +72,7 @@ class Preflight:
             self._over_k += len(trace.final_context_ids) > trace.k_final
             self._under_k += len(trace.final_context_ids) < trace.k_final
         self._gold(trace)
+        self._access.watch(trace)
         self._sources.update(top_k_sources(trace))
 
     @property
@@ -143,6 +144,7 @@ class Preflight:
         found += assumed_findings(self._assumed, self.n)
         found += index_findings(self._identities.inventory, self._settings, self._revisions, self._last_query)
         found += self._list_findings()
+        found += self._access.findings(self.n)
         found += config_findings(self._settings)
         order = list(Level)
         return tuple(sorted(found, key=lambda finding: order.index(finding.severity)))

@@ -1,11 +1,12 @@
 """The decision procedure: each gold id of a query, then the query."""
 
 from ragaudit.config import AclSettings
+from ragaudit.diagnosis.access_doubt import with_access_doubt
 from ragaudit.diagnosis.assumed import assumed_fields, with_assumptions
 from ragaudit.diagnosis.facts import GoldFacts
 from ragaudit.diagnosis.gold_verdict import gold_verdict
 from ragaudit.diagnosis.query_facts import QueryFacts, RunFacts
-from ragaudit.diagnosis.query_verdict import Scope, query_verdict, with_leaks
+from ragaudit.diagnosis.query_verdict import Scope, query_verdict, with_foreign
 from ragaudit.evidence.identity import Identities
 from ragaudit.evidence.journey import QueryEvidence
 from ragaudit.evidence.leaks import foreign_hits
@@ -33,12 +34,12 @@ def diagnose(
         scope: "retrieval" counts delivered evidence as a pass even when nobody judged the answer.
     """
     trace = evidence.trace
-    foreign = foreign_hits(trace, identities.inventory, pipeline, acl)
+    foreign = foreign_hits(trace, identities, pipeline, acl)
     query = QueryFacts(evidence, pipeline, identities, acl, run, foreign)
     facts = [
         GoldFacts(query, position) for position in range(len(evidence.gold)) if evidence.gold[position].gold.grade >= 1
     ]
-    verdicts = [gold_verdict(f) for f in facts]
+    verdicts = [with_access_doubt(f, gold_verdict(f)) for f in facts]
     result = query_verdict(trace, facts, verdicts, scope)
-    result = with_leaks(result, foreign) if foreign else result
+    result = with_foreign(result, foreign) if foreign else result
     return with_assumptions(result, assumed_fields(trace, pipeline))

@@ -208,27 +208,45 @@ def _unanswerable(base: Diagnosis, trace: Trace) -> Diagnosis:
     )
 
 
-def with_leaks(result: Diagnosis, foreign: tuple[Foreign, ...]) -> Diagnosis:
-    """Hits the user may not read: a finding at the stage that let them in, even when the gold is present."""
-    stage = Stage.FILTER if any(hit.searched for hit in foreign) else Stage.RERANK
-    lines = tuple(
-        f"leak: {hit.id} is in the context, and "
-        + ("the user may not read it" if hit.field is None else f"it violates the filter on {hit.field}")
-        for hit in foreign
-    )
-    failing = result.outcome is Outcome.FAIL and result.stage in STAGES
-    stages = in_order({stage, *result.secondary, *([result.stage] if failing else [])})
-    primary = stages[0] if not failing or Stage.RERANK is not stage else result.stage
-    return result.model_copy(
-        update={
-            "outcome": Outcome.FAIL,
-            "stage": primary,
-            "secondary": tuple(s for s in stages if s is not primary),
-            "severity": Severity.LEAK,
-            "gap": Gap.WRONG_TENANT_HITS if primary is stage and stage is Stage.FILTER else result.gap,
-            "causes": tuple(dict.fromkeys((*result.causes, *(["foreign_hits"] if stage is Stage.FILTER else [])))),
-            "could_be": (),
-            "evidence": (*lines, *result.evidence),
-            "leaks": tuple(hit.id for hit in foreign),
-        }
-    )
+def with_foreign(result: Diagnosis, foreign: tuple[Foreign, ...]) -> Diagnosis:
+    """What came in against the rules: a finding at the stage that let it in, even when the gold is present.
+
+    It is a leak where the rule is about access; only a leak fails a query whose gold its user may not read. Without
+    any search list nobody knows which stage let it in.
+    """
+    told = (*map(_told, foreign), *result.evidence)
+    leaks = tuple(hit.id for hit in foreign if hit.is_leak)
+    if result.outcome is Outcome.NOT_APPLICABLE and not leaks:
+        return result.model_copy(update={"evidence": told})
+    let_in = _let_in(foreign)
+    failing = result.outcome is Outcome.FAIL
+    decided = failing and result.stage in STAGES
+    stages = in_order({*([let_in] if let_in else []), *result.secondary, *([result.stage] if decided else [])})
+    stage = result.stage if decided and let_in is not Stage.FILTER else stages[0] if stages else Stage.UNDETERMINED
+    is_open = stage is Stage.UNDETERMINED
+    update: dict[str, object] = {
+        "outcome": Outcome.FAIL,
+        "stage": stage,
+        "secondary": tuple(s for s in stages if s is not stage),
+        "causes": tuple(dict.fromkeys((*result.causes, *(["foreign_hits"] if let_in is Stage.FILTER else [])))),
+        "could_be": in_order({Stage.FILTER, Stage.RERANK, *(result.could_be if failing else ())}) if is_open else (),
+        "log": tuple(dict.fromkeys(("arms", *(result.log if failing else ())))) if is_open else (),
+        "evidence": told,
+    }
+    if leaks:
+        update |= {"severity": Severity.LEAK, "leaks": leaks}
+        if stage is let_in is Stage.FILTER:
+            update["gap"] = Gap.WRONG_TENANT_HITS
+    return result.model_copy(update=update)
+
+
+def _let_in(foreign: tuple[Foreign, ...]) -> Stage | None:
+    if any(hit.searched for hit in foreign):
+        return Stage.FILTER
+    return None if any(hit.searched is None for hit in foreign) else Stage.RERANK
+
+
+def _told(hit: Foreign) -> str:
+    if hit.field is None:
+        return f"leak: {hit.id} is in the context, and the user may not read it"
+    return f"{'leak: ' if hit.is_leak else ''}{hit.id} is in the context, and it violates the filter on {hit.field}"

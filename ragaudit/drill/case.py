@@ -8,7 +8,7 @@ from functools import cached_property
 from ragaudit.config import AclSettings
 from ragaudit.diagnosis.facts import ArmFacts, GoldFacts
 from ragaudit.diagnosis.query_facts import QueryFacts, RunFacts
-from ragaudit.evidence.acl import may_read
+from ragaudit.evidence.acl import Access
 from ragaudit.evidence.identity import Identities, Via, standing
 from ragaudit.evidence.journey import gather
 from ragaudit.evidence.predicate import Match, clauses, match
@@ -82,6 +82,11 @@ class Case:
         positions = [n for n, row in enumerate(evidence.gold) if row.gold.id in self.victims]
         return tuple(GoldFacts(query, position) for position in positions)
 
+    @cached_property
+    def access(self) -> Access:
+        """What the query's user may read."""
+        return Access(self.trace, self.store.identities, self.store.acl)
+
     @property
     def arms(self) -> tuple[ArmFacts, ...]:
         """The arms that logged a list; `place` is that of the first victim."""
@@ -126,7 +131,7 @@ class Case:
 
     def matches(self, chunk: Chunk) -> bool:
         """May the user read this chunk, and does it satisfy the filter that was sent?"""
-        if may_read(chunk.chunk_id, self.trace, self.store.inventory, self.store.acl) is False:
+        if self.access.may_read(chunk.chunk_id) is False:
             return False
         return all(
             match(want, chunk.metadata, name) in (Match.YES, Match.UNKNOWN)

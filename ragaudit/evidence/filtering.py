@@ -1,8 +1,8 @@
 """Whether a row meets the filter that a query sent, by what the index stores of it."""
 
 from ragaudit.config import AclSettings
-from ragaudit.evidence.acl import admits
 from ragaudit.evidence.predicate import ACL_KEY, Match, clauses, match
+from ragaudit.evidence.principals import clause_meets
 from ragaudit.model.inventory import Inventory
 from ragaudit.model.trace import Trace
 
@@ -21,7 +21,7 @@ def meets_filter(chunk_id: str, trace: Trace, inventory: Inventory, acl: AclSett
     found = [match(condition, metadata, name) for name, condition in clauses(sent)]
     held: list[bool | None] = [None if each is Match.UNKNOWN else each is Match.YES for each in found]
     if ACL_KEY in sent:
-        held.append(admits(chunk.acl, trace.user_acl, acl))
+        held.append(clause_meets(sent[ACL_KEY], chunk.acl, trace.user_acl, acl))
     if False in held:
         return False
     return None if None in held else True

@@ -28,6 +28,8 @@ class Identities:
     inventory: Inventory
     by_hash: Mapping[str, tuple[str, ...]]
     children: Mapping[str, tuple[str, ...]]
+    source_acls: Mapping[str, tuple[str, ...]]
+    """Source id -> its ACL, for the sources whose ACL is known."""
 
     @classmethod
     def of(cls, inventory: Inventory) -> "Identities":
@@ -39,7 +41,12 @@ class Identities:
                 by_hash.setdefault(digest, []).append(chunk.chunk_id)
             if chunk.parent_id is not None:
                 children.setdefault(chunk.parent_id, []).append(chunk.chunk_id)
-        return cls(inventory, {k: tuple(v) for k, v in by_hash.items()}, {k: tuple(v) for k, v in children.items()})
+        return cls(
+            inventory,
+            {k: tuple(v) for k, v in by_hash.items()},
+            {k: tuple(v) for k, v in children.items()},
+            {key: source.acl for key, source in (inventory.sources or {}).items() if source.acl is not None},
+        )
 
     def chunk_of(self, gold: Gold) -> Chunk | None:
         """The gold's row in the chunk table. A row of another source is not it, whatever its aliases say."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ragaudit.config import AclSettings
-from ragaudit.evidence.acl import eligible
+from ragaudit.evidence.acl import Access
 from ragaudit.evidence.gold_span import SpanStates, locate
 from ragaudit.evidence.identity import Identities, Standing, Via, hashes, standing
 from ragaudit.model.diagnosis import Checkpoint, State, Step
@@ -63,11 +63,12 @@ def gather(trace: Trace, identities: Identities, acl: AclSettings) -> QueryEvide
     """Join one trace with the inventory and find every gold id in every list."""
     inventory = identities.inventory
     rows = []
+    access = Access(trace, identities, acl)
     for gold in trace.gold:
         chunk = identities.chunk_of(gold)
         source = inventory.source(gold.source_id or (chunk.source_id if chunk else None) or gold.id)
         span = locate(gold, chunk, source, identities)
-        rows.append(GoldRow(gold, eligible(gold, trace, inventory, acl), chunk, source, span))
+        rows.append(GoldRow(gold, access.eligible(gold), chunk, source, span))
     ids = _with_logged_names(trace, rows, standing(trace, identities))
     lists = {
         name: ListPlaces(name, hits, _in_list(hits, ids.searched, len(rows))) for name, hits in trace.lists().items()

@@ -1,13 +1,14 @@
-"""Chunks that reached the user against the rules: unreadable by ACL, or outside the filter that was applied."""
+"""Chunks that reached the context against the rules: unreadable by ACL, or outside the filter that was applied."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ragaudit.config import AclSettings
-from ragaudit.evidence.acl import may_read
+from ragaudit.evidence.access_clauses import is_access_clause
+from ragaudit.evidence.acl import Access
+from ragaudit.evidence.identity import Identities
 from ragaudit.evidence.predicate import Match, clauses, match
-from ragaudit.model.inventory import Inventory
 from ragaudit.model.pipeline import Pipeline
 from ragaudit.model.trace import Trace
 
@@ -18,41 +19,48 @@ class Foreign:
 
     id: str
     field: str | None
-    searched: bool
-    """It came out of a search, or no list was logged that could say otherwise; False = it came in while packing."""
+    searched: bool | None
+    """It came out of a search; False = it came in while packing; None = no list was logged that could say which."""
+    is_leak: bool = True
+    """The violated rule is about access. False = it is about a subject: a year, a language, a tag."""
 
 
-def foreign_hits(trace: Trace, inventory: Inventory, pipeline: Pipeline, acl: AclSettings) -> tuple[Foreign, ...]:
+def foreign_hits(trace: Trace, identities: Identities, pipeline: Pipeline, acl: AclSettings) -> tuple[Foreign, ...]:
     """The final-context and prompt ids that the user may not read, or that violate the expected filter."""
     packed = dict.fromkeys((*(trace.final_context_ids or ()), *(trace.prompt_ids or ())))
     if not packed:
         return ()
+    access = Access(trace, identities, acl)
     expected = {**dict(clauses(trace.filters_applied)), **dict(clauses(pipeline.filter.expected))}
+    guarding = {name for name, want in expected.items() if is_access_clause(name, want, trace.user_acl)}
+    order = sorted(expected, key=lambda name: name not in guarding)
     logged: dict[str, Mapping[str, Any]] = {}
     searched: set[str] = set()
-    for hits in trace.lists().values():
+    lists = trace.lists()
+    for hits in lists.values():
         for hit in hits:
             searched.add(hit.id)
             if hit.metadata is not None:
                 logged.setdefault(hit.id, hit.metadata)
     found = []
-    named_alike = _acl_words_meet(trace, inventory, acl)
     for chunk_id in packed:
-        chunk = inventory.chunk(chunk_id)
-        if named_alike and may_read(chunk_id, trace, inventory, acl) is False:
-            found.append(Foreign(chunk_id, None, not searched or chunk_id in searched))
+        came = _searched(chunk_id, searched, trace, identities, access) if lists else None
+        if access.is_leak(chunk_id):
+            found.append(Foreign(chunk_id, None, came))
             continue
+        chunk = identities.inventory.chunk(chunk_id)
         metadata = chunk.metadata if chunk is not None and chunk.metadata is not None else logged.get(chunk_id)
-        violated = next((f for f, want in expected.items() if match(want, metadata, f) is Match.NO), None)
+        violated = next((name for name in order if match(expected[name], metadata, name) is Match.NO), None)
         if violated is not None:
-            found.append(Foreign(chunk_id, violated, not searched or chunk_id in searched))
+            found.append(Foreign(chunk_id, violated, came, violated in guarding))
     return tuple(found)
 
 
-def _acl_words_meet(trace: Trace, inventory: Inventory, acl: AclSettings) -> bool:
-    """Do the user's principals and the stored ACLs use the same words?
-
-    A label that says the user may read a gold id whose ACL does not admit them shows that they do not (a group under
-    two names): then an ACL that does not match proves no leak.
-    """
-    return not any(gold.eligible is True and may_read(gold.id, trace, inventory, acl) is False for gold in trace.gold)
+def _searched(chunk_id: str, searched: set[str], trace: Trace, identities: Identities, access: Access) -> bool:
+    """It stands in a list, by its own id or another that the log maps to it, or is the parent of a leak that does."""
+    if chunk_id in searched:
+        return True
+    children = searched.intersection(identities.children.get(chunk_id, ()))
+    if any(access.is_leak(child) for child in children):
+        return True
+    return any(listed in searched for listed, target in (trace.id_map or {}).items() if target == chunk_id)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ragaudit.config import AclSettings
-from ragaudit.evidence.acl import may_read
+from ragaudit.evidence.acl import Access
 from ragaudit.evidence.filtering import meets_filter
 from ragaudit.evidence.identity import Identities, standing
 from ragaudit.evidence.journey import QueryEvidence
@@ -91,13 +91,14 @@ def recorded(
         return None
     ids = {hit.id for hits in trace.lists().values() for hit in hits}
     leaks = diagnosis.severity is Severity.LEAK
+    access = Access(trace, identities, acl)
     return Recorded(
         trace=trace,
         pipeline=pipeline,
         groups=counted,
         sound=_sound(evidence, diagnosis),
         packed={i: tuple(position for position, _ in ways) for i, ways in standing(trace, identities).packed.items()},
-        hidden=frozenset(i for i in ids if may_read(i, trace, identities.inventory, acl) is False),
+        hidden=frozenset(i for i in ids if access.may_read(i) is False),
         meets=_meets(ids, trace, pipeline, identities, acl),
         context=trace.final_context_ids,
         delivered=trace.final_context_ids if trace.prompt_ids is None else trace.prompt_ids,

@@ -11,7 +11,7 @@ from ragaudit.report.figures import LABELS, in_order, number, stages_named
 from ragaudit.report.funnel import funnel, standing, unlogged
 from ragaudit.report.layout import WIDTH, flow, heading, wrap
 from ragaudit.report.next_text import change_of, effect
-from ragaudit.store.texts import hidden_ids
+from ragaudit.store.texts import ChunkText, hidden_ids
 
 MARKS = {
     Outcome.PASS: ".",
@@ -24,8 +24,8 @@ GOLD_SHOWN = 12
 EXPERIMENTS_SHOWN = 3
 TEXT_CHARACTERS = 600
 
-Texts = Callable[[str], str | None]
-"""The text of a chunk that the query's user may read, else None."""
+Texts = Callable[[str], ChunkText]
+"""The text of a chunk that the query's user may read, else why it is not shown."""
 
 
 def diagnosis_text(
@@ -196,7 +196,8 @@ def _texts(diagnosis: Diagnosis, texts: Texts, width: int) -> Iterator[str]:
     ids = dict.fromkeys([*(gold.id for gold in diagnosis.gold), *(diagnosis.final_context_ids or ())])
     yield heading("Texts", width)
     for chunk_id in ids:
-        text = None if chunk_id in hidden else texts(chunk_id)
-        shown = "not shown: the user may not read it" if chunk_id in hidden else "no text in the audit"
+        found = None if chunk_id in hidden else texts(chunk_id)
+        shown = "not shown: the user may not read it" if found is None else found.why
+        text = for_terminal(found.text, TEXT_CHARACTERS) if found is not None and found.text else f"({shown})"
         yield f"  {for_terminal(chunk_id, width - 4)}"
-        yield from wrap(for_terminal(text, TEXT_CHARACTERS) if text else f"({shown})", width, first="    ", rest="    ")
+        yield from wrap(text, width, first="    ", rest="    ")

@@ -2,8 +2,9 @@
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -235,6 +236,25 @@ class AuditReader:
             found = None if alias is None else self._one(sql, alias)
         with self._checked():
             return None if found is None else _chunk(found)
+
+    def children(self, parent_id: str) -> list[Chunk]:
+        """The chunks of a parent that names no source of its own; none for any other.
+
+        The chunk table is read once for all parents, at the first call.
+        """
+        found = (self.chunk(chunk_id) for chunk_id in self._children.get(parent_id, ()))
+        return [chunk for chunk in found if chunk is not None]
+
+    @cached_property
+    def _children(self) -> Mapping[str, tuple[str, ...]]:
+        sql = (
+            "SELECT json_extract(c.record, '$.parent_id') AS parent, c.chunk_id FROM chunks c WHERE parent IS NOT NULL "
+            "AND NOT EXISTS (SELECT 1 FROM chunks p WHERE p.chunk_id = parent AND p.source_id IS NOT NULL)"
+        )
+        found: dict[str, tuple[str, ...]] = {}
+        for parent, chunk_id in self._all(sql, ()):
+            found[str(parent)] = (*found.get(str(parent), ()), str(chunk_id))
+        return found
 
     def source(self, source_id: str) -> Source | None:
         """A source document of the inventory, with its texts."""

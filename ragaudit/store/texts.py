@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 
 from ragaudit.config import AclSettings
-from ragaudit.evidence.acl import may_read
-from ragaudit.model.diagnosis import Diagnosis
-from ragaudit.model.inventory import Inventory
+from ragaudit.evidence.acl import Access, logged_source
+from ragaudit.evidence.identity import Identities
+from ragaudit.model.diagnosis import Diagnosis, GoldDiagnosis
+from ragaudit.model.inventory import Chunk, Inventory
 from ragaudit.model.result import QueryResult, RunInfo
 from ragaudit.model.texts import content_hash
 from ragaudit.model.trace import Trace
@@ -32,7 +33,8 @@ def hidden_ids(diagnosis: Diagnosis) -> set[str]:
 class ReadableTexts:
     """The texts of one query. What its user may not read is named by id and hash only, under whichever id it is asked.
 
-    Where no ACL is known the text is shown, as the log had it.
+    Where no ACL is known the text is shown, as the log had it, unless the chunk violates an access clause of the
+    filter.
     """
 
     def __init__(self, reader: AuditReader, run: RunInfo, result: QueryResult) -> None:
@@ -41,14 +43,16 @@ class ReadableTexts:
         self._reader = reader
         self._acl = AclSettings(rule="all" if run.acl_rule == "all" else "any", everyone=run.acl_everyone)
         self._hidden = hidden_ids(diagnosis)
-        self.shows_answer = not diagnosis.leaks
-        """False = a leak stood in the prompt: the answer may repeat what its user may not read."""
-        self.shows_reference = not diagnosis.gold or any(gold.eligible is not False for gold in diagnosis.gold)
-        """False = the user may read none of the evidence that the reference was written from."""
         self.trace = reader.trace(diagnosis.query_id) or Trace(
             query_id=diagnosis.query_id, query_text=result.query_text, k_final=result.k_final
         )
-        self._logged = {hit.id: hit.text for hits in self.trace.lists().values() for hit in hits if hit.text}
+        hits = [hit for listed in self.trace.lists().values() for hit in listed]
+        self._logged = {hit.id: hit.text for hit in hits if hit.text}
+        self._sources = {hit.id: named for hit in hits if (named := logged_source(hit)) is not None}
+        self.shows_answer = not diagnosis.leaks
+        """False = a leak stood in the prompt: the answer may repeat what its user may not read."""
+        self.shows_reference = not diagnosis.gold or any(self._may_read_gold(gold) for gold in diagnosis.gold)
+        """False = the user may read none of the evidence that the reference was written from."""
 
     def chunk(self, chunk_id: str) -> ChunkText:
         """A chunk's text as packed, else as stored, else as logged in a list."""
@@ -56,9 +60,9 @@ class ReadableTexts:
         source_id = stored.source_id if stored is not None else None
         text = (self.trace.context_texts or {}).get(chunk_id)
         text = text or (stored.text if stored is not None else None) or self._logged.get(chunk_id)
-        if not self.readable(chunk_id):
-            digest = content_hash(text)[:23] if text else None
-            return ChunkText(chunk_id, None, "the query's user may not read it", source_id, digest)
+        why = self._withheld(chunk_id)
+        if why is not None:
+            return ChunkText(chunk_id, None, why, source_id, content_hash(text)[:23] if text else None)
         return ChunkText(chunk_id, text, "" if text else "no text in the audit", source_id)
 
     def text(self, chunk_id: str) -> str | None:
@@ -67,15 +71,40 @@ class ReadableTexts:
 
     def readable(self, chunk_id: str) -> bool:
         """Whether its text may be shown."""
-        stored = self._reader.chunk(chunk_id)
-        known = {chunk_id, *([stored.chunk_id, *stored.aliases] if stored is not None else ())}
-        if known & self._hidden:
-            return False
-        source_id = stored.source_id if stored is not None else chunk_id
-        source = None if source_id is None else self._reader.source(source_id)
-        around = Inventory.of(
-            {source.source_id: source} if source is not None else None,
-            {stored.chunk_id: stored} if stored is not None else None,
-            None,
+        return self._withheld(chunk_id) is None
+
+    def _may_read_gold(self, gold: GoldDiagnosis) -> bool:
+        return gold.eligible is True or (gold.eligible is None and self.readable(gold.id))
+
+    def _withheld(self, chunk_id: str) -> str | None:
+        """Why its text is not shown; None when it is."""
+        rows = self._rows(chunk_id)
+        known = {chunk_id, (self.trace.id_map or {}).get(chunk_id)}
+        known |= {name for row in rows for name in (row.chunk_id, *row.aliases)}
+        access = Access(self.trace, self._around(chunk_id, rows), self._acl)
+        if known & self._hidden or access.may_read(chunk_id) is False:
+            return "the query's user may not read it"
+        return None if access.may_show(chunk_id) else "its metadata says it is another's, and no ACL says otherwise"
+
+    def _rows(self, chunk_id: str) -> list[Chunk]:
+        """The chunk's row, and that of the id which `id_map` gives for it."""
+        names = (chunk_id, (self.trace.id_map or {}).get(chunk_id))
+        return [row for name in names if name is not None and (row := self._reader.chunk(name)) is not None]
+
+    def _around(self, chunk_id: str, rows: list[Chunk]) -> Identities:
+        """The part of the inventory that says who may read this chunk."""
+        named = [*(row.source_id for row in rows), self._sources.get(chunk_id)]
+        children: list[Chunk] = []
+        if not any(named) and self.trace.user_acl is not None:
+            children = [
+                child for name in (chunk_id, *(r.chunk_id for r in rows)) for child in self._reader.children(name)
+            ]
+        names = [*named, *(child.source_id for child in children), chunk_id, (self.trace.id_map or {}).get(chunk_id)]
+        sources = [self._reader.source(name) for name in dict.fromkeys(names) if name is not None]
+        return Identities.of(
+            Inventory.of(
+                {source.source_id: source for source in sources if source is not None},
+                {row.chunk_id: row for row in (*children, *rows)},
+                None,
+            )
         )
-        return may_read(chunk_id, self.trace, around, self._acl) is not False

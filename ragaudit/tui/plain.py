@@ -139,7 +139,7 @@ def query_text(
     """One query: where it stands in the queue, the diagnosis with the readable texts, the next change, the review."""
     where = f"{session.index + 1:,} of {session.count:,}, filter {session.filter.text or 'none'}"
     lines = [for_terminal(f"{where}, {session.reviewed:,} reviewed"), ""]
-    lines.append(diagnosis_text(view.result, causes, stage_notes, texts=view.texts.text))
+    lines.append(diagnosis_text(view.result, causes, stage_notes, texts=view.texts.chunk))
     if view.experiments:
         lines += wrap(for_terminal(proposal(view.experiments[0])), first="next experiment: ", rest="  ")
     if view.review is None:

@@ -6,6 +6,7 @@ import pytest
 from cause_samples import answered, probe
 from diagnosis_builders import TEXT, brief, bundle, diagnosed, hits
 
+ELIGIBLE = {"id": "g", "source_id": "s1", "eligible": True}
 RERANK_INPUT = hits("d", 3, 0)
 NO_CHUNK = {"gold_at": 0, "without": ("chunk",)}
 VARIANTS: list[tuple[str, dict[str, Any], str]] = [
@@ -67,12 +68,38 @@ VARIANTS: list[tuple[str, dict[str, Any], str]] = [
     (
         "filter_fails_gold",
         {"gold_at": 0, "trace": {"probes": [probe("filter_passes", False, note="date clause")]}},
-        "g: the filter is false on its metadata (date clause)",
+        "g: the filter is false on its metadata (date clause), although the user may read it",
     ),
     (
         "acl_data",
         {"gold_at": 0, "chunk": {"acl": ["team:old"]}},
         "g: its source admits the user, its ACL in the index is ['team:old']",
+    ),
+    (
+        "acl_data",  # the label's word, where the source's ACL is not known
+        {"gold_at": 0, "source": {"acl": None}, "chunk": {"acl": ["team:old"]}, "trace": {"gold": [ELIGIBLE]}},
+        "g: its label says that the user may read it, its ACL in the index is ['team:old']",
+    ),
+    (
+        "acl_data",  # an empty stored list is a fault of the copy, whoever is right on the source
+        {"gold_at": 0, "source": {"acl": ["all staff"]}, "chunk": {"acl": []}, "trace": {"gold": [ELIGIBLE]}},
+        "g: its label says that the user may read it, its ACL in the index is empty",
+    ),
+    (
+        "principals_not_sent",
+        {
+            "gold_at": 0,
+            "trace": {
+                "user_acl": ["user:u42", "tenant:acme"],
+                "filters_applied": {"acl": {"$in": ["user:u42"]}},
+            },
+        },
+        "g: the acl clause lacks tenant:acme, which the user holds and its ACL names",
+    ),
+    (
+        "filter_fails_gold",  # null, and a language without its region, are dropped by a store that compares words
+        {"gold_at": 0, "trace": {"filters_applied": {"lang": "es"}}, "chunk": {"metadata": {"lang": "es-MX"}}},
+        "g: filter on lang is false on the stored 'es-MX', although the user may read it",
     ),
     (
         "filter_dropped",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ragaudit.diagnosis.patterns import patterns
+from ragaudit.diagnosis.patterns import MIN_FOR_PATTERN, patterns
 from ragaudit.model.diagnosis import Stage
 from ragaudit.model.result import Estimate
 
@@ -53,6 +53,13 @@ def test_one_stage_needs_five_failures(n: int, expected: list[str]) -> None:
 
 def test_one_stage_needs_more_than_half() -> None:
     assert found(est(0.9), stages={Stage.FUSE: 3, Stage.PARSE: 3}) == []
+
+
+@pytest.mark.parametrize(("n", "expected"), [(MIN_FOR_PATTERN, ["recall_down", "lost_on_the_way"]), (4, [])])
+def test_a_handful_of_queries_shows_no_pattern(n: int, expected: list[str]) -> None:
+    assert MIN_FOR_PATTERN == 5
+    few = est(0.2).model_copy(update={"n": n})
+    assert found(few, at={"arm:dense": 1.0}) == expected
 
 
 def test_without_any_defined_recall_nothing_is_said() -> None:

@@ -1,5 +1,6 @@
 """From gold ids to the query: modes and groups, leaks, answers, and queries without gold."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -138,11 +139,75 @@ def test_a_leak_ends_every_doubt_about_the_outcome() -> None:
     assert (verdict.outcome, verdict.stage, verdict.could_be) == (Outcome.FAIL, Stage.FILTER, ())
 
 
-def test_an_acl_in_other_words_than_the_user_s_is_no_leak() -> None:
-    """The label says the user may read the gold, the ACLs say not: they do not speak of the same principals."""
+def test_a_label_against_its_acl_takes_back_only_the_leaks_that_this_acl_explains() -> None:
+    """The label says the user may read the gold, its ACL says not: the user may hold group-0042 under another name."""
     said = {"gold": [{**G, "eligible": True}], "answer": RIGHT}
-    other = {"source": {"acl": ["group-0042"]}, "chunk": {"acl": ["group-0042"]}}
-    assert diagnosed(leaking(trace=said, **other)).leaks == ()
+    other: dict[str, Any] = {"source": {"acl": ["group-0042"]}, "chunk": {"acl": ["group-0042"]}}
+    assert diagnosed(leaking(trace=said, **other)).leaks == ("d1",)
+    assert diagnosed(leaking(trace=said, **other, sources=[{**HR_SOURCE, "acl": ["group-0042"]}])).leaks == ()
+
+
+# --- leaks whose stage nobody logged, and rows outside the filter that are no leak ----------------------------------
+
+
+def unlisted(**over: Any) -> Bundle:
+    """The leak stands in a context of which no list was logged."""
+    return with_trace(leaking(trace={"final_context_ids": ["d1", "g", "d3"], **over}), arms=None)
+
+
+def test_a_leak_without_any_list_may_have_come_from_search_or_packing() -> None:
+    verdict = diagnosed(unlisted(answer=RIGHT))
+    assert (verdict.outcome, verdict.stage, verdict.severity) == (Outcome.FAIL, Stage.UNDETERMINED, Severity.LEAK)
+    assert (verdict.could_be, verdict.log) == ((Stage.FILTER, Stage.RERANK), ("arms",))
+    assert (verdict.leaks, verdict.gap, verdict.causes) == (("d1",), None, ())
+
+
+def test_a_leak_without_any_list_stands_beside_a_stage_that_failed_for_sure() -> None:
+    verdict = diagnosed(unlisted(answer={"correct": False}, prompt_ids=["d1", "g", "d3"]))
+    assert (verdict.outcome, verdict.stage, verdict.secondary) == (Outcome.FAIL, Stage.GENERATE, ())
+    assert (verdict.could_be, verdict.log, verdict.severity) == ((), (), Severity.LEAK)
+
+
+def test_a_leak_without_any_list_adds_its_doubt_to_that_of_a_miss() -> None:
+    verdict = diagnosed(unlisted(final_context_ids=["d1", "d2", "d3"]))
+    assert (verdict.outcome, verdict.stage) == (Outcome.FAIL, Stage.UNDETERMINED)
+    assert {Stage.EMBED, Stage.RETRIEVE, Stage.FILTER, Stage.RERANK} <= {*verdict.could_be}
+    assert verdict.log[0] == "arms"
+
+
+def test_a_stage_that_a_leak_decides_has_nothing_left_to_log() -> None:
+    verdict = diagnosed(leaking(gold_at=0, pipeline={"embedding": None}))
+    assert (verdict.stage, verdict.could_be, verdict.log) == (Stage.FILTER, (), ())
+
+
+def outside(field: str, *, answer: dict[str, Any] | None = None) -> Bundle:
+    row = {"chunk_id": "d1", "source_id": "s0", "metadata": {field: "other"}, "in": {"dense": True}}
+    return bundle(gold_at=2, chunks=[row], trace={"filters_applied": {field: "acme"}, "answer": answer or RIGHT})
+
+
+def test_a_row_outside_a_clause_that_is_not_about_access_fails_at_filter_and_is_no_leak() -> None:
+    verdict = diagnosed(outside("tags"))
+    assert (verdict.outcome, verdict.stage, verdict.severity) == (Outcome.FAIL, Stage.FILTER, Severity.NORMAL)
+    assert (verdict.causes, verdict.leaks, verdict.gap) == (("foreign_hits",), (), None)
+    assert verdict.evidence[0] == "d1 is in the context, and it violates the filter on tags"
+    leak = diagnosed(outside("tenant"))
+    assert (leak.severity, leak.leaks, leak.gap) == (Severity.LEAK, ("d1",), Gap.WRONG_TENANT_HITS)
+
+
+def test_a_row_outside_the_filter_takes_the_gap_of_a_tenant_only_where_it_is_a_leak() -> None:
+    """It took the gold's place: the gold says the same as the query."""
+    for field, gap in (("tags", None), ("tenant", Gap.WRONG_TENANT_HITS)):
+        row = {"chunk_id": "d1", "source_id": "s0", "metadata": {field: "other"}, "in": {"dense": True}}
+        verdict = diagnosed(bundle(gold_at=4, chunks=[row], pipeline={"filter": {"expected": {field: "acme"}}}))
+        assert (verdict.causes, verdict.gap, verdict.gold[0].gap) == (("foreign_hits",), gap, gap)
+
+
+def test_a_row_outside_the_filter_does_not_fail_a_query_whose_gold_the_user_may_not_read() -> None:
+    parts = outside("tags")
+    shut = {**parts.trace, "gold": [{**G, "eligible": False}]}
+    verdict = diagnosed(replace(parts, trace=shut))
+    assert (verdict.outcome, verdict.severity) == (Outcome.NOT_APPLICABLE, Severity.NORMAL)
+    assert verdict.evidence[0] == "d1 is in the context, and it violates the filter on tags"
 
 
 def test_a_leak_in_the_prompt_alone_is_found() -> None:

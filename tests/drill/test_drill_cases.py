@@ -16,7 +16,6 @@ from ragaudit.drill.relist import found_by_one, from_arms, lower_in_context, rel
 from ragaudit.drill.relist import without as arms_without
 from ragaudit.drill.run import run
 from ragaudit.errors import ConfigError, InputError
-from ragaudit.evidence.acl import may_read
 from ragaudit.evidence.identity import Identities
 from ragaudit.model.diagnosis import Diagnosis, GoldDiagnosis, Outcome, Stage
 from ragaudit.model.pipeline import Pipeline
@@ -87,7 +86,7 @@ def test_rows_that_move_up_are_readable_and_match_the_filter(bundle: Bundle, aro
         new = {hit.id for hits in taken[0].values() for hit in hits} - before
         seen += len(new)
         assert not case.names & new
-        assert all(may_read(i, case.trace, bundle.inventory, around.acl) is not False for i in new)
+        assert all(case.access.may_read(i) is not False for i in new)
         assert all(case.matches(chunk) for i in new if (chunk := bundle.inventory.chunk(i)) is not None)
     assert seen > 20
 

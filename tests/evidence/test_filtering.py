@@ -38,7 +38,9 @@ def test_the_stored_acl_decides_where_an_access_clause_was_sent():
     closed = ROW.model_copy(update={"acl": ("board",)})
     assert meets({"acl": ["staff"]}, closed) is False
     assert meets({"acl": ["staff"]}, ROW.model_copy(update={"acl": None})) is None
-    assert meets({"acl": ["staff"]}, user=None) is None
+    assert meets({"acl": True}, user=None) is None
+    assert meets({"acl": ["staff"]}, user=None) is True
+    assert meets({"acl": ["staff"]}, ROW.model_copy(update={"acl": ("ops",)}), user=("staff", "ops")) is False
     assert meets({"tenant": "t1"}, closed) is True
 
 

@@ -27,6 +27,7 @@ from ragaudit.report.funnel import funnel, ranks, unlogged
 from ragaudit.report.layout import cells
 from ragaudit.report.overview_text import summary_text
 from ragaudit.report.verdict import verdict
+from ragaudit.store.texts import ChunkText
 
 
 def told(query, **options):
@@ -106,7 +107,7 @@ def test_texts_are_shown_only_when_asked_for_and_never_what_the_user_may_not_rea
 
     def texts(chunk_id):
         asked.append(chunk_id)
-        return f"the text of {chunk_id}"
+        return ChunkText(chunk_id, f"the text of {chunk_id}")
 
     query = failing(
         gold=(gold("c9"), gold("secret", Outcome.NOT_APPLICABLE, Stage.NONE, KEPT, eligible=False)),
@@ -119,6 +120,11 @@ def test_texts_are_shown_only_when_asked_for_and_never_what_the_user_may_not_rea
     assert "the text of c9" in text and "the text of c4" in text
     assert asked == ["c9", "c4"]
     assert text.count("(not shown: the user may not read it)") == 2
+
+
+def test_a_text_that_is_not_shown_says_why():
+    told_why = told(failing(final_context_ids=()), texts=lambda name: ChunkText(name, None, "no text in the audit"))
+    assert "(no text in the audit)" in told_why
 
 
 def test_many_gold_ids_are_counted_not_listed():
@@ -169,7 +175,7 @@ def test_texts_fit_their_columns(width):
     for text in (
         summary_text(run, width),
         findings_text(long[:20], run.preflight, width),
-        *(told(query, texts=lambda _: long, width=width) for query in queries),
+        *(told(query, texts=lambda name: ChunkText(name, long), width=width) for query in queries),
     ):
         assert max(map(cells, text.splitlines())) <= width
 
@@ -198,7 +204,7 @@ def test_hostile_text_shows_inert_in_a_terminal():
     shown = [
         summary_text(run),
         findings_text(HOSTILE, run.preflight),
-        told(query, texts=lambda _: HOSTILE),
+        told(query, texts=lambda name: ChunkText(name, HOSTILE)),
         told(leaking(HOSTILE, HOSTILE)),
     ]
     for text in shown:

@@ -34,7 +34,7 @@ def command(streams: Streams, audit: Path, query_id: str, with_text: bool, as_js
             row = query_row(result, with_text=with_text)
             streams.json(row | {"experiments": [each.model_dump(mode="json", by_alias=True) for each in mine]})
             return
-        texts = ReadableTexts(reader, summary.run, result).text if with_text else None
+        texts = ReadableTexts(reader, summary.run, result).chunk if with_text else None
         streams.text(diagnosis_text(result, CAUSES, STAGE_NOTES, texts=texts, experiments=mine))
 
 

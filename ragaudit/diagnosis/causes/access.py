@@ -3,7 +3,8 @@
 from ragaudit.diagnosis.causes.index import breadth_starved
 from ragaudit.diagnosis.facts import ArmFacts, GoldFacts
 from ragaudit.diagnosis.registry import cause
-from ragaudit.evidence.predicate import Match
+from ragaudit.evidence.predicate import ACL_KEY, Match
+from ragaudit.evidence.principals import admits, named_principals
 from ragaudit.model.diagnosis import Stage
 
 
@@ -59,15 +60,44 @@ def acl_data(f: GoldFacts) -> str | None:
     chunk = f.row.chunk
     if chunk is None or f.row.eligible is not True or f.stored_acl_admits is not False or not _gone(f):
         return None
+    admitted = admits(f.row.source.acl if f.row.source else None, f.trace.user_acl, f.acl)
+    if admitted is False and chunk.acl:
+        return None  # label and source disagree: the copy may be as good as the source
     stored = "is empty" if not chunk.acl else f"is {list(chunk.acl)}"
-    return f"{f.id}: its source admits the user, its ACL in the index {stored}"
+    says = "its source admits the user" if admitted else "its label says that the user may read it"
+    return f"{f.id}: {says}, its ACL in the index {stored}"
+
+
+@cause(
+    "principals_not_sent",
+    Stage.FILTER,
+    "filter",
+    summary="The access clause lacks principals that the user holds and that the gold's ACL names.",
+    remedy="Send the same acl clause with all of the user's own principals in it, and nothing else.",
+)
+def principals_not_sent(f: GoldFacts) -> str | None:
+    chunk = f.row.chunk
+    if chunk is None or f.row.eligible is not True or f.stored_acl_admits is not True or not _gone(f):
+        return None
+    missed = {"", *(arm.name for arm in f.arms if arm.place is None)}
+    where = next((name for name, met in f.sent_acl_holds.items() if met is False and name in missed), None)
+    if where is None:
+        return None
+    status = (f.trace.arm_status or {}).get(where)
+    filters = f.trace.filters_applied if status is None else status.filter
+    sent = named_principals((filters or {}).get(ACL_KEY)) or ()
+    lacking = [name for name in f.trace.user_acl or () if name in (chunk.acl or ()) and name not in sent]
+    if not lacking:
+        return None
+    clause = f"the acl clause of {where}" if where else "the acl clause"
+    return f"{f.id}: {clause} lacks {', '.join(lacking)}, which the user holds and its ACL names"
 
 
 @cause(
     "filter_fails_gold",
     Stage.FILTER,
     "filter",
-    summary="The filter, evaluated on the gold's own metadata, is false although the user may read it.",
+    summary="The filter, evaluated on the gold's own metadata, is false.",
     remedy="Correct the one clause or the one metadata field that does not fit; the ACL clause stays.",
 )
 def filter_fails_gold(f: GoldFacts) -> str | None:
@@ -75,19 +105,23 @@ def filter_fails_gold(f: GoldFacts) -> str | None:
         return None
     if f.probe_says("filter_passes") is False:
         note = next((p.note for p in f.probes("filter_passes") if p.note), None)
-        return f"{f.id}: the filter is false on its metadata{f' ({note})' if note else ''}"
+        return f"{f.id}: the filter is false on its metadata{f' ({note})' if note else ''}{_readable(f)}"
     metadata = (f.row.chunk.metadata if f.row.chunk else None) or {}
     for name, found in f.filter_matches.items():
-        if found is Match.NO:
-            return f"{f.id}: filter on {name} is false on the stored {metadata.get(name)!r}"
+        if found in (Match.NO, Match.LOOSE):
+            return f"{f.id}: filter on {name} is false on the stored {metadata.get(name)!r}{_readable(f)}"
     return None
+
+
+def _readable(f: GoldFacts) -> str:
+    return ", although the user may read it" if f.row.eligible is True else ""
 
 
 @cause(
     "filter_matches_nothing",
     Stage.FILTER,
     "filter",
-    summary="No row satisfies the filter that was sent, though the gold is written and the user may read it.",
+    summary="No row satisfies the filter that was sent, though the gold is written.",
     remedy="Compare the clause with one stored row (field name, type, spelling) and correct it; the ACL clause stays.",
 )
 def filter_matches_nothing(f: GoldFacts) -> str | None:
@@ -96,7 +130,7 @@ def filter_matches_nothing(f: GoldFacts) -> str | None:
             continue
         sent = arm.status.filter or f.trace.filters_applied
         if sent:
-            return f"{arm.name}: 0 rows satisfy the filter on {', '.join(sent)}; {f.id} is in the index"
+            return f"{arm.name}: 0 rows satisfy the filter on {', '.join(sent)}; {f.id} is in the index{_readable(f)}"
     return None
 
 
@@ -141,7 +175,7 @@ def expected_filter(f: GoldFacts) -> str | None:
     Stage.FILTER,
     "filter",
     summary="Rows outside the filter came back and took the gold's place.",
-    remedy="Restore the filter on that call and check that no foreign id remains. Treat it as a security incident.",
+    remedy="Restore the filter on that call and check that no foreign id remains. A leak is a security incident.",
 )
 def foreign_hits(f: GoldFacts) -> str | None:
     foreign = {hit.id for hit in f.foreign if hit.searched}

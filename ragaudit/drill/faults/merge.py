@@ -8,8 +8,8 @@ from ragaudit.drill.case import Broken, Case
 from ragaudit.drill.faults.corpus import gold_rows, missed, wrong_answer
 from ragaudit.drill.registry import fault, unlogged, unset
 from ragaudit.drill.relist import emptied, found_by_one, from_arms, from_pool
-from ragaudit.evidence.acl import admits, may_read
 from ragaudit.evidence.predicate import clauses
+from ragaudit.evidence.principals import admits
 from ragaudit.model.diagnosis import Stage
 from ragaudit.model.inventory import Chunk
 from ragaudit.model.pipeline import Pipeline
@@ -274,7 +274,7 @@ def metadata_wrong(case: Case) -> Broken | None:
 
 def foreign_chunk(case: Case) -> str | None:
     """A chunk that the user may not read by its source's ACL, chosen by the seed."""
-    ids = [i for i in case.store.chunk_ids if may_read(i, case.trace, case.store.inventory, case.store.acl) is False]
+    ids = [i for i in case.store.chunk_ids if case.access.may_read(i) is False]
     return case.rng.choice(ids) if ids else None
 
 
