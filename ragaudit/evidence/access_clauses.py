@@ -9,7 +9,8 @@ from ragaudit.evidence.principals import folded
 _WHO = ("user", "group", "role", "principal")
 ACCESS_FIELDS = frozenset(
     {"acl", "permission", "reader", "viewer", "owner", "team", "account", "customer", "client", "workspace"}
-    | {"tenant", "org", "organisation", "organization", "namespace", "schema", *_WHO}
+    | {"tenant", "org", "organisation", "organization", *_WHO}
+    | {"namespace", "schema", "partition", "database", "collection", "dataset", "kb", "knowledgebase"}
     | {f"{may}{who}" for may in ("allowed", "view") for who in _WHO}
 )
 """Fields that say whose a row is, or who may read it, and the partitions that stores keep tenants apart in.
