@@ -1,21 +1,40 @@
 """The frozen pipeline configuration of a run: `[pipeline]` of ragaudit.toml. Only values are evidence."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, model_validator
+from pydantic_core import PydanticKnownError
 
 from ragaudit.model.record import Observed
+
+
+def _no_text(value: Any) -> Any:
+    if isinstance(value, str | bool):
+        raise PydanticKnownError("float_type")
+    return value
+
+
+def _no_text_whole(value: Any) -> Any:
+    if isinstance(value, str | bool):
+        raise PydanticKnownError("int_type")
+    return value
+
+
+Whole = Annotated[int, BeforeValidator(_no_text_whole)]
+"""A whole number. A text that holds one is none, and neither is true."""
+Real = Annotated[float, BeforeValidator(_no_text)]
+"""A number, as strictly."""
 
 
 class EmbeddingSide(Observed):
     """How the query side or the corpus side is embedded. `prefix = ""` = known to be none."""
 
     model: str | None = None
-    dim: int | None = None
+    dim: Whole | None = None
     prefix: str | None = None
     normalised: bool | None = None
-    max_tokens: int | None = None
+    max_tokens: Whole | None = None
     requires_prefix: bool | None = None
     languages: tuple[str, ...] | None = None
 
@@ -37,11 +56,11 @@ class Search(Observed):
     """How one arm searches."""
 
     type: str | None = None
-    fetch_k: int | None = None
-    ef_search: int | None = None
-    nprobe: int | None = None
-    lists: int | None = None
-    lambda_mult: float | None = None
+    fetch_k: Whole | None = None
+    ef_search: Whole | None = None
+    nprobe: Whole | None = None
+    lists: Whole | None = None
+    lambda_mult: Real | None = None
     operator: str | None = None
     tokenizer: str | None = None
     consistency: str | None = None
@@ -51,7 +70,7 @@ class Filter(Observed):
     """Where the metadata and ACL filter runs: before (`pre`), during (`scan`) or after (`post`) the search."""
 
     mode: str | None = None
-    fetch_k: int | None = None
+    fetch_k: Whole | None = None
     expected: dict[str, Any] | None = None
 
 
@@ -59,16 +78,16 @@ class Fusion(Observed):
     """How the arms' lists become one."""
 
     method: str | None = None
-    k: float | None = None
-    weights: dict[str, float] | None = None
+    k: Real | None = None
+    weights: dict[str, Real] | None = None
     id_key: str | None = None
-    rank_base: int | None = None
+    rank_base: Whole | None = None
 
 
 class Threshold(Observed):
     """A cut by score: value, the list it works on, the score it reads, and which side is dropped."""
 
-    value: float | None = None
+    value: Real | None = None
     on: str | None = None
     score: str | None = None
     direction: str | None = None
@@ -79,8 +98,8 @@ class Rerank(Observed):
     """The reranker."""
 
     model: str | None = None
-    candidates: int | None = None
-    top_n: int | None = None
+    candidates: Whole | None = None
+    top_n: Whole | None = None
     score: str | None = None
 
 
@@ -90,17 +109,17 @@ class Pack(Observed):
     dedupe_by: str | None = None
     parent_expansion: bool | None = None
     order: str | None = None
-    token_budget: int | None = None
+    token_budget: Whole | None = None
     on_overflow: str | None = None
-    max_per_source: int | None = None
+    max_per_source: Whole | None = None
 
 
 class Generator(Observed):
     """The model that writes the answer."""
 
     model: str | None = None
-    context_window: int | None = None
-    max_tokens: int | None = None
+    context_window: Whole | None = None
+    max_tokens: Whole | None = None
     synthesis: str | None = None
 
 
@@ -108,7 +127,7 @@ class Pipeline(Observed):
     """`[pipeline]`. An absent table and an empty one mean the same: nothing was said."""
 
     arms: tuple[str, ...] | None = None
-    k_final: int | None = None
+    k_final: Whole | None = None
     embedding: Embedding = Field(default_factory=Embedding)
     metric: Metric = Field(default_factory=Metric)
     search: dict[str, Search] = Field(default_factory=dict)
@@ -121,13 +140,32 @@ class Pipeline(Observed):
     pack: Pack = Field(default_factory=Pack)
     generator: Generator = Field(default_factory=Generator)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _kept(cls, given: Any) -> Any:
+        """A null says nothing, and a plain value beside the arms' tables of `search` is a key of its own, kept."""
+        if not isinstance(given, Mapping):
+            return given
+        said = {key: value for key, value in given.items() if value is not None}
+        search = said.get("search")
+        if isinstance(search, Mapping):
+            tables = {arm: value for arm, value in search.items() if isinstance(value, Mapping | Search)}
+            said["search"] = tables
+            said |= {
+                f"search.{key}": value for key, value in search.items() if key not in tables and value is not None
+            }
+        return said
+
     @property
     def floors_known(self) -> bool:
         """The thresholds were written down, if only as `thresholds = []`: there are no others."""
         return "thresholds" in self.model_fields_set
 
     def with_overrides(self, overrides: Mapping[str, Any] | None) -> "Pipeline":
-        """This configuration with one query's departures (`Trace.config`) laid over it, table by table."""
+        """This configuration with one query's departures (`Trace.config`) laid over it, table by table.
+
+        The departures are a configuration themselves: the reader of the trace sets aside a line where they are not.
+        """
         if not overrides:
             return self
         return Pipeline.model_validate(_merged(self.model_dump(by_alias=True, exclude_unset=True), overrides))

@@ -17,7 +17,7 @@ class Hit(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unkn
     A struct, not a pydantic model: a trace holds hundreds of hits, and this is a fifth of the cost.
     """
 
-    id: str
+    id: Annotated[str, msgspec.Meta(min_length=1)]
     rank: int | None = None
     score: float | None = None
     rrf: float | None = None

@@ -1,5 +1,6 @@
 """A bundle: the folder or the files of one run, found, opened and read."""
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from itertools import islice
@@ -12,7 +13,8 @@ from ragaudit.model.inventory import Inventory
 from ragaudit.model.result import InputFile
 from ragaudit.model.trace import Trace
 from ragaudit.readers.feedback import read_feedback
-from ragaudit.readers.lines import read_lines, sha256_of
+from ragaudit.readers.lines import sha256_of
+from ragaudit.readers.objects import read_objects
 from ragaudit.readers.parquet import is_parquet, parquet_rows
 from ragaudit.readers.problems import Problems
 from ragaudit.readers.qrels import read_qrels
@@ -47,7 +49,7 @@ class BundlePaths:
         """What each file is called in messages: its name, or its whole path when two have the same name."""
         paths = [path for one in fields(self) if (path := getattr(self, one.name)) is not None]
         plain = [path.name for path in paths]
-        return {path: path.name if plain.count(path.name) == 1 else str(path) for path in paths}
+        return {path: _readable(path.name if plain.count(path.name) == 1 else str(path)) for path in paths}
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,7 @@ def locate(
     }
     for part, path in given.items():
         if path is not None and not path.is_file():
-            raise InputError(f"{path}: no such file. Check what was passed as --{part}.")
+            raise InputError(f"{path}: {_why_no_file(path, part)}")
     if folder is not None and not folder.is_dir():
         hint = f"Pass a file as --traces {folder}." if folder.is_file() else "Check the path."
         raise InputError(f"{folder}: no such folder. {hint}")
@@ -128,7 +130,7 @@ def open_bundle(paths: BundlePaths, settings: Settings) -> Bundle:
     inventory = read_inventory(paths.sources, paths.chunks, paths.index, names, problems)
     feedback = () if paths.feedback is None else read_feedback(paths.feedback, names[paths.feedback], problems)
     return Bundle(
-        name=settings.name or paths.traces.resolve().parent.name,
+        name=settings.name or _readable(paths.traces.resolve().parent.name),
         paths=paths,
         settings=settings,
         inventory=inventory,
@@ -147,7 +149,7 @@ def read_traces(bundle: Bundle, *, limit: int | None = None) -> Iterator[Trace]:
     if is_parquet(path):
         traces = traces_from_rows(parquet_rows(path, name), context)
     else:
-        traces = traces_from_lines(read_lines(path, name, bundle.problems), context)
+        traces = traces_from_lines(read_objects(path, name, bundle.problems), context)
     if limit is None:
         yield from traces
         bundle.problems.tally(name).complete = True
@@ -175,11 +177,25 @@ def check_consistency(bundle: Bundle) -> None:
     if not missing:
         return
     place = bundle.paths.names()[bundle.paths.qrels]
-    of = f"{len(missing)} of {len(bundle.qrels)} query ids are not in the run (first: {missing[0]!r})"
+    ids = "id is" if len(bundle.qrels) == 1 else "ids are"
+    of = f"{len(missing)} of {len(bundle.qrels)} query {ids} not in the run (first: {missing[0]!r})"
     if not bundle.matched:
         raise InputError(f"{place}: {of}. Is this the gold of another run?")
     if "qrels_without_trace" not in bundle.problems.kinds:
         bundle.problems.add("qrels_without_trace", place, f"{of}. Is this the gold of another run?", len(missing))
+
+
+def _why_no_file(path: Path, part: str) -> str:
+    if not path.exists():
+        return f"no such file. Check what was passed as --{part}."
+    if path.is_dir():
+        return f"a folder, not a file. Pass the file as --{part}."
+    return "a device or a pipe, and an audit reads its files more than once. Save it to a file, and pass that."
+
+
+def _readable(name: str) -> str:
+    """A name of the file system as text: bytes that are not UTF-8 are written as escapes."""
+    return os.fsencode(name).decode("utf-8", errors="backslashreplace")
 
 
 def _in_folder(folder: Path, part: str) -> Path | None:

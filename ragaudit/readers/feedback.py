@@ -8,7 +8,8 @@ from pydantic import ValidationError
 
 from ragaudit.model.feedback import Feedback
 from ragaudit.readers.fields import Odd, explained, finite, shown
-from ragaudit.readers.lines import LineError, parse_json, read_lines
+from ragaudit.readers.lines import LineError, parse_json
+from ragaudit.readers.objects import read_objects
 from ragaudit.readers.parquet import is_parquet, parquet_rows
 from ragaudit.readers.problems import Problems
 
@@ -16,7 +17,7 @@ from ragaudit.readers.problems import Problems
 def read_feedback(path: Path, name: str, problems: Problems) -> Iterator[Feedback]:
     """Stream the events; a line that cannot be read is set aside."""
     records: Iterable[tuple[int, Any]] = (
-        parquet_rows(path, name) if is_parquet(path) else read_lines(path, name, problems)
+        parquet_rows(path, name) if is_parquet(path) else read_objects(path, name, problems)
     )
     for number, raw in records:
         try:
@@ -41,6 +42,5 @@ def _event(value: dict[str, Any], name: str, number: int, problems: Problems) ->
         raise LineError(explained(error, value)) from None
     if event.session_id is None and event.query_id is None and event.chunk_ids is None:
         raise LineError("session_id, chunk_ids: both missing. Log what the feedback is about.")
-    for kind, (times, message) in odd.found.items():
-        problems.note(kind, name, number, message, times)
+    odd.report(problems, name, number)
     return event

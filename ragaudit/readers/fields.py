@@ -1,29 +1,52 @@
 """Single values as files hold them: ids, numbers, free-form objects, and the words for what is wrong with them."""
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from pydantic import ValidationError
 
+from ragaudit.model.faults import first_fault
 from ragaudit.model.ids import as_id
 from ragaudit.readers.lines import LineError
+from ragaudit.readers.problems import Problems
+
+_FIELD = re.compile(r"[^.:\[]*")
+_EPOCHS = ((1e11, 1), (1e14, 1e3), (1e17, 1e6), (1e20, 1e9))
+"""Below the first number a time counts in seconds, milliseconds, microseconds, nanoseconds: years 1973 to 5138."""
 
 
 class Odd:
-    """What was odd but usable in one record: how often each kind occurred, and where first."""
+    """What was odd but usable in one record: how often each kind occurred in each of its fields, and where first."""
 
     def __init__(self) -> None:
-        self.found: dict[str, tuple[int, str]] = {}
+        self.found: dict[tuple[str, str], tuple[int, str]] = {}
 
     def add(self, kind: str, message: str) -> None:
-        """Count one more; the first message of a kind is kept."""
-        times, first = self.found.get(kind, (0, message))
-        self.found[kind] = (times + 1, first)
+        """Count one more; of a kind, the first message of each field is kept: a message begins with its field."""
+        field = _FIELD.match(message)
+        key = (kind, field[0] if field else "")
+        times, first = self.found.get(key, (0, message))
+        self.found[key] = (times + 1, first)
+
+    def report(self, problems: Problems, name: str, number: int) -> None:
+        """Note all of it at the record's line."""
+        for (kind, _), (times, message) in self.found.items():
+            problems.note(kind, name, number, message, times)
 
 
 def id_of(value: Any, path: str) -> str:
-    """The id as a string. Only strings, integers and UUIDs are ids: 12.0 may once have been "12" or "012"."""
+    """The id as a string, which is never empty."""
+    key = name_of(value, path)
+    if not key:
+        raise LineError(f"{path}: is empty. Log the id, as the store holds it.")
+    return key
+
+
+def name_of(value: Any, path: str) -> str:
+    """As a string. Only strings, integers and UUIDs are ids: 12.0 may once have been "12" or "012"."""
     if isinstance(value, str):
         return value
     text = as_id(value)
@@ -67,6 +90,21 @@ def number_of(value: Any, path: str, odd: Odd) -> float | None:
     raise LineError(f"{path}: {shown(value)} is no number. Log a number, or null.")
 
 
+def revision_of(value: Any, path: str, odd: Odd) -> Any:
+    """A revision that counts up is read as text; whatever else is no text is left for the record to refuse."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def time_of(value: Any, path: str, odd: Odd) -> Any:
+    """A time since 1970, in seconds or a thousandth, millionth, billionth of them, as ISO 8601 in UTC."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return value
+    unit = next((per_second for below, per_second in _EPOCHS if 1e8 <= value < below), None)
+    if unit is None:
+        raise LineError(f"{path}: {shown(value)} is no time. Log ISO 8601, as 2026-10-01T12:00:00Z, or null.")
+    return datetime.fromtimestamp(value / unit, UTC).isoformat()
+
+
 def rank_of(value: Any, path: str, odd: Odd) -> int | None:
     """The logged rank, as it stands. It is only a claim, since the position decides: an unreadable one is dropped."""
     if value is None or (isinstance(value, int) and not isinstance(value, bool)):
@@ -97,7 +135,9 @@ def shown(value: Any) -> str:
         case bool():
             return str(value).lower()
         case int() | float():
-            return f"the number {str(value)[:24]}" if abs(value) < 1e300 or value != value else "an infinite number"
+            if value != value:
+                return "NaN"
+            return f"the number {str(value)[:24]}" if abs(value) < 1e300 else "an infinite number"
         case str():
             return "a text"
         case list() | tuple():
@@ -114,12 +154,11 @@ def quoted(text: str) -> str:
 
 def explained(error: ValidationError, record: Any, prefix: str = "") -> str:
     """The first thing that pydantic found wrong, with the path of the field: `answer.supported_by[0]: ...`."""
-    first = error.errors(include_url=False, include_context=False)[0]
-    path = path_of(_walkable(first["loc"], record), prefix)
-    message = first["msg"].replace("valid tuple", "list").replace("valid dictionary", "valid object")
-    if first["type"] == "missing":
+    fault = first_fault(error, lambda loc: walkable(loc, record))
+    path = path_of(fault.path, prefix)
+    if not fault.wanted:
         return f"{path}: missing. Log it."
-    return f"{path}: {message}, not {shown(first['input'])}. Log it as the format says, or null when not observed."
+    return f"{path}: must be {fault.wanted}, not {shown(fault.found)}. Log it so, or null when it was not observed."
 
 
 def path_of(parts: Iterable[str | int], prefix: str = "") -> str:
@@ -130,7 +169,7 @@ def path_of(parts: Iterable[str | int], prefix: str = "") -> str:
     return path
 
 
-def _walkable(loc: tuple[str | int, ...], record: Any) -> tuple[str | int, ...]:
+def walkable(loc: tuple[str | int, ...], record: Any) -> tuple[str | int, ...]:
     """The part of a location that names keys of the record; pydantic appends the branch of a union."""
     found: list[str | int] = []
     for part in loc:

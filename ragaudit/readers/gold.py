@@ -82,6 +82,8 @@ def _rich(entries: Sequence[Any]) -> dict[str, Gold]:
             record = Gold.model_validate({key: value for key, value in entry.items() if value is not None})
         except ValidationError as error:
             raise LineError(explained(error, entry, f"gold[{n}]")) from None
+        if not record.id:
+            raise LineError(f"gold[{n}].id: is empty. Log the id, as the store holds it.")
         found.setdefault(record.id, record)
     return found
 
@@ -108,8 +110,9 @@ def _graded(settled: dict[str, Gold], qrels_row: Mapping[str, float]) -> list[tu
         return []
     first = min(ours ^ theirs)
     side = "qrels" if first in theirs else "trace"
+    differing = "1 id" if len(ours ^ theirs) == 1 else f"{len(ours ^ theirs)} ids"
     text = (
-        f"gold in the trace and in the qrels differ in {len(ours ^ theirs)} ids (first: {quoted(first)}, only in the"
+        f"gold in the trace and in the qrels differ in {differing} (first: {quoted(first)}, only in the"
         f" {side}); the trace counts. Write null, not [], for a query that nobody labelled, or drop one of the two."
     )
     return [("gold_differs_from_qrels", text)]

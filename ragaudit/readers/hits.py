@@ -1,13 +1,15 @@
 """Lists of hits in the forms that logs use: objects, bare ids, [id, score] pairs."""
 
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 from uuid import UUID
 
 from ragaudit.model.trace import Hit
-from ragaudit.readers.fields import Odd, finite, id_of, items_of, number_of, rank_of, shown, table_of
+from ragaudit.readers.fields import Odd, finite, id_of, items_of, name_of, number_of, rank_of, shown, table_of
 from ragaudit.readers.lines import LineError
 
+_T = TypeVar("_T")
 _KNOWN = frozenset(Hit.__struct_fields__) - {"extra"}
 
 
@@ -42,7 +44,7 @@ def _hit(value: Any, path: str, n: int, odd: Odd) -> Hit:
         if len(value) != 2:
             raise LineError(f"{path}[{n}]: a list of {len(value)} is no hit. Log an object, an id, or [id, score].")
         key = id_of(value[0], f"{path}[{n}][0]")
-        return Hit(key, score=number_of(value[1], f"{path}[{n}][1]", odd))
+        return Hit(key, score=_or_none(number_of, value[1], f"{path}[{n}][1]", odd))
     if isinstance(value, str | int | UUID):
         return Hit(id_of(value, f"{path}[{n}]"))
     raise LineError(f'{path}[{n}]: {shown(value)} is no hit. Log {{"id": ..., "rank": ..., "score": ...}}.')
@@ -56,24 +58,50 @@ def _from_object(value: dict[str, Any], path: str, n: int, odd: Odd) -> Hit:
         if key is None:
             raise LineError(f"{path}[{n}].id: missing. Log the chunk's id with every hit.")
         key = str(key) if type(key) is int else id_of(key, f"{path}[{n}].id")
+    elif not key:
+        raise LineError(f"{path}[{n}].id: is empty. Log the chunk's id with every hit.")
     if rank is not None and type(rank) is not int:
         rank = rank_of(rank, f"{path}[{n}].rank", odd)
     if score is not None and (type(score) is not float or not math.isfinite(score)):
-        score = number_of(score, f"{path}[{n}].score", odd)
+        score = _or_none(number_of, score, f"{path}[{n}].score", odd)
     if rrf is not None and (type(rrf) is not float or not math.isfinite(rrf)):
-        rrf = number_of(rrf, f"{path}[{n}].rrf", odd)
+        rrf = _or_none(number_of, rrf, f"{path}[{n}].rrf", odd)
     sources, text, source_id, metadata = get("sources"), get("text"), get("source_id"), get("metadata")
     if sources is not None:
-        sources = tuple(map(str, items_of(sources, f"{path}[{n}].sources", "arms")))
+        sources = _or_none(_names, sources, f"{path}[{n}].sources", odd)
     if text is not None and type(text) is not str:
-        raise LineError(f"{path}[{n}].text: {shown(text)} is no text. Log the chunk's text, or null.")
+        text = _or_none(_text, text, f"{path}[{n}].text", odd)
     if source_id is not None:
-        source_id = id_of(source_id, f"{path}[{n}].source_id")
+        source_id = _or_none(_source, source_id, f"{path}[{n}].source_id", odd)
     if metadata is not None:
-        where = f"{path}[{n}].metadata"
-        metadata = finite(dict(table_of(metadata, where)), where, odd)
+        metadata = _or_none(_metadata, metadata, f"{path}[{n}].metadata", odd)
     extra = None if _KNOWN.issuperset(value) else _extra(value, path, n, odd)
     return Hit(key, rank, score, rrf, sources, text, source_id, metadata, extra)
+
+
+def _or_none(read: Callable[[Any, str, Odd], _T], value: Any, path: str, odd: Odd) -> _T | None:
+    """A part that a hit can do without: when it cannot be read it is absent, which is no observation, and counted."""
+    try:
+        return read(value, path, odd)
+    except LineError as error:
+        odd.add("field_dropped", f"{error} The hit is used without it.")
+        return None
+
+
+def _names(value: Any, path: str, odd: Odd) -> tuple[str, ...]:
+    return tuple(map(str, items_of(value, path, "arms")))
+
+
+def _text(value: Any, path: str, odd: Odd) -> str:
+    raise LineError(f"{path}: {shown(value)} is no text. Log the chunk's text, or null.")
+
+
+def _source(value: Any, path: str, odd: Odd) -> str:
+    return name_of(value, path)
+
+
+def _metadata(value: Any, path: str, odd: Odd) -> Any:
+    return finite(dict(table_of(value, path)), path, odd)
 
 
 def _extra(value: dict[str, Any], path: str, n: int, odd: Odd) -> dict[str, Any] | None:

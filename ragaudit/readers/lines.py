@@ -1,10 +1,10 @@
 """Lines of a text file as bytes: plain or gzip, one at a time, however long; and JSON recovered from damaged ones."""
 
-import gzip
 import hashlib
 import io
 import json
 import re
+import sys
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any, BinaryIO, cast
 import msgspec
 
 from ragaudit.errors import InputError
+from ragaudit.readers.gzipped import GzipStream
 from ragaudit.readers.problems import Problems
 
 MAX_LINE = 256 * 1024 * 1024
@@ -54,7 +55,7 @@ def read_lines(
                     length = len(line) + _skip_line(stream)
                     problems.set_aside("line_too_long", name, number, _too_long(length, max_line))
                     continue
-            except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            except (EOFError, zlib.error) as error:
                 lost = f"the gzip stream is damaged ({error}); nothing after this line was read. Compress it again."
                 problems.set_aside("damaged_gzip", name, number, lost)
                 return
@@ -98,10 +99,17 @@ def parse_json(line: bytes, name: str, number: int, problems: Problems) -> Any:
         return value
     except RecursionError:
         raise LineError("is nested too deeply to read. Log flat records.") from None
-    except ValueError as error:
+    except json.JSONDecodeError as error:
+        if line.find(b"\r", 0, len(line.rstrip())) >= 0:
+            raise LineError("lines end in CR alone. Save the file with LF line ends.", "not_json") from None
         if not line.endswith(b"\n"):
-            raise LineError("the file ends in mid-line: was the writer stopped? Log the query again.", "cut") from None
-        raise LineError(f"is not JSON ({error}). Write one JSON object.", "not_json") from None
+            what = "the file ends in mid-line: was the writer stopped? Write this line again, whole."
+            raise LineError(what, "cut") from None
+        raise LineError(f"is not JSON ({error}). Write one JSON object on one line.", "not_json") from None
+    except ValueError:
+        limit = sys.get_int_max_str_digits()
+        what = f"holds a whole number of more than {limit:,} digits. Write such an id as text, in quotes."
+        raise LineError(what, "not_json") from None
 
 
 def sha256_of(path: Path) -> str:
@@ -123,20 +131,8 @@ def _opened(path: Path, name: str) -> BinaryIO:
         stream.close()
         raise InputError(f"{name}: the file is UTF-16. Save it as UTF-8.")
     if start.startswith(_GZIP):
-        return io.BufferedReader(cast(io.RawIOBase, _OwningGzip(stream)), 1 << 18)
+        return io.BufferedReader(GzipStream(stream), 1 << 18)
     return stream
-
-
-class _OwningGzip(gzip.GzipFile):
-    """A gzip stream that closes the file under it."""
-
-    def __init__(self, stream: BinaryIO) -> None:
-        super().__init__(fileobj=stream, mode="rb")
-        self._under = stream
-
-    def close(self) -> None:
-        super().close()
-        self._under.close()
 
 
 def _skip_line(stream: BinaryIO) -> int:
@@ -149,7 +145,8 @@ def _skip_line(stream: BinaryIO) -> int:
 
 
 def _too_long(length: int, max_line: int) -> str:
-    return f"the line has {length:,} bytes, more than {max_line:,}. Log texts in chunks.jsonl, not in every trace."
+    what = f"the line has {length:,} bytes, more than {max_line:,}."
+    return f"{what} Write one object on one line (from a list: jq -c '.[]'), and texts in chunks.jsonl."
 
 
 def _without_surrogates(value: Any) -> Any:

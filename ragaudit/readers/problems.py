@@ -95,7 +95,8 @@ class Problems:
         """
         tally = self.tally(file)
         if tally.set_aside:
-            of = f"{tally.set_aside} of {tally.rows} rows were set aside; first: {tally.first}"
+            rows = "row was" if tally.rows == 1 else "rows were"
+            of = f"{tally.set_aside} of {tally.rows} {rows} set aside; first: {tally.first}"
             raise InputError(f"{file}: nothing usable: {of}")
 
     def counts(self) -> Mapping[str, int]:

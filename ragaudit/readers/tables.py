@@ -1,6 +1,7 @@
 """sources.jsonl, chunks.jsonl and index.json -> Inventory."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -8,12 +9,18 @@ from pydantic import ValidationError
 
 from ragaudit.errors import InputError
 from ragaudit.model.inventory import Chunk, Index, Inventory, Source
-from ragaudit.readers.fields import Odd, explained, finite, quoted, shown
-from ragaudit.readers.lines import LineError, parse_json, read_lines
+from ragaudit.readers.fields import Odd, explained, finite, quoted, revision_of, shown, time_of
+from ragaudit.readers.lines import LineError, parse_json
+from ragaudit.readers.objects import read_objects
 from ragaudit.readers.parquet import is_parquet, parquet_rows
 from ragaudit.readers.problems import Problems
 
 _Row = TypeVar("_Row", Source, Chunk)
+_NUMBERED: Mapping[str, Callable[[Any, str, Odd], Any]] = {
+    "revision": revision_of,
+    **dict.fromkeys(("updated_at", "indexed_at", "visible_at", "snapshot_at", "built_at"), time_of),
+}
+"""Fields that hold text, and that stores export as numbers."""
 
 
 def read_inventory(
@@ -39,6 +46,9 @@ def _table(
 ) -> dict[str, _Row]:
     found: dict[str, _Row] = {}
     for number, row in _rows(path, name, record, problems):
+        if not key(row):
+            problems.set_aside("unreadable", name, number, "the id is empty. Export the id, as the store holds it.")
+            continue
         if key(row) in found:
             what = f"id {quoted(key(row))} stands in the file before; the first row counts. Export each id once."
             problems.set_aside("duplicate_id", name, number, what)
@@ -53,7 +63,7 @@ def _table(
 
 def _rows(path: Path, name: str, record: type[_Row], problems: Problems) -> Iterator[tuple[int, _Row]]:
     records: Iterable[tuple[int, Any]] = (
-        parquet_rows(path, name) if is_parquet(path) else read_lines(path, name, problems)
+        parquet_rows(path, name) if is_parquet(path) else read_objects(path, name, problems)
     )
     for number, raw in records:
         try:
@@ -75,13 +85,15 @@ def _rows(path: Path, name: str, record: type[_Row], problems: Problems) -> Iter
 def _patient(value: Any, record: type[Any], name: str, number: int, problems: Problems) -> Any:
     """The record without the fields that cannot be read; only the id is indispensable."""
     if not isinstance(value, dict):
-        raise LineError(f"holds {shown(value)}, not an object. Write one JSON object.")
+        raise LineError(f"holds {shown(value)}, not an object. Write one JSON object on one line.")
     odd = Odd()
     fields = {key: finite(item, key, odd) for key, item in value.items() if item is not None}
     if isinstance(fields.get("acl"), list):
         fields["acl"] = [str(one) if type(one) is int else one for one in fields["acl"]]
-    for kind, (times, message) in odd.found.items():
-        problems.note(kind, name, number, message, times)
+    _number_as_text(fields, odd)
+    for arm in fields["arms"].values() if isinstance(fields.get("arms"), dict) else ():
+        _number_as_text(arm, odd)
+    odd.report(problems, name, number)
     while True:
         try:
             return record.model_validate(fields)
@@ -91,7 +103,17 @@ def _patient(value: Any, record: type[Any], name: str, number: int, problems: Pr
             if bad not in fields or bad in ("source_id", "chunk_id"):
                 raise LineError(message) from None
             del fields[bad]
-            problems.note("field_dropped", name, number, f"{message} The row is used without it.")
+            instead = "The row is used without it."
+            if record is Index and bad == "complete":
+                fields[bad], instead = False, "It is read as false."
+            problems.note("field_dropped", name, number, f"{message} {instead}")
+
+
+def _number_as_text(fields: Any, odd: Odd) -> None:
+    """Read revisions and times that are numbers as text, in place. Other numbers are left for the record to refuse."""
+    for key in _NUMBERED.keys() & fields.keys() if isinstance(fields, dict) else ():
+        with suppress(LineError):
+            fields[key] = _NUMBERED[key](fields[key], key, odd)
 
 
 def _index(path: Path, name: str, problems: Problems) -> Index:

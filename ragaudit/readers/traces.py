@@ -2,22 +2,43 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from difflib import get_close_matches
+from typing import Annotated, Any
 
 import msgspec
 from pydantic import ValidationError
 
-from ragaudit.model.trace import Hit, Trace
-from ragaudit.readers.fields import Odd, explained, finite, id_of, ids_of, items_of, number_of, quoted, shown, table_of
+from ragaudit.model.pipeline import Pipeline
+from ragaudit.model.trace import Hit, Probe, Trace
+from ragaudit.readers.dropping import can_drop, drop
+from ragaudit.readers.fields import (
+    Odd,
+    explained,
+    finite,
+    id_of,
+    ids_of,
+    items_of,
+    name_of,
+    number_of,
+    quoted,
+    revision_of,
+    shown,
+    table_of,
+    time_of,
+)
 from ragaudit.readers.gold import SettledGold, gold_mode_of, settle_gold
 from ragaudit.readers.hits import arms_of, ranking_of, ranking_or_per_arm
 from ragaudit.readers.lines import LineError, parse_json
 from ragaudit.readers.problems import Problems
 
 _MAX_K = 1_000_000
+_MAX_NAMES, _LONGEST_NAME = 1000, 60
+_ALIKE = 0.88
+"""`after_rerankk` is like a field, `timestamp_ms` is not."""
 
 _Ranking = tuple[Hit, ...]
-_Ids = tuple[str, ...]
+_Id = Annotated[str, msgspec.Meta(min_length=1)]
+_Ids = tuple[_Id, ...]
 
 
 @dataclass(frozen=True)
@@ -30,12 +51,14 @@ class TraceContext:
     k_final: int | None = None
     matched: set[str] = field(default_factory=set)
     """Query ids of the qrels that a trace was found for."""
+    hints: dict[str, str] = field(default_factory=dict)
+    """Unknown field -> the field it may be meant for; "" = none, or said before."""
 
 
 class _Line(msgspec.Struct, forbid_unknown_fields=True):
     """One well-formed line. Fields typed Any are judged by pydantic; all others are final when msgspec is done."""
 
-    query_id: str
+    query_id: _Id
     query_text: str
     k_final: int | None = None
     user_acl: tuple[str, ...] | None = None
@@ -50,7 +73,7 @@ class _Line(msgspec.Struct, forbid_unknown_fields=True):
     final_context_chars: int | None = None
     gold_ids: _Ids | None = None
     notes: str | None = None
-    session_id: str | None = None
+    session_id: _Id | None = None
     timestamp: str | None = None
     slices: dict[str, Any] | None = None
     after_filter: _Ranking | dict[str, _Ranking] | None = None
@@ -69,7 +92,7 @@ class _Line(msgspec.Struct, forbid_unknown_fields=True):
     answer: Any = None
     reference: str | None = None
     prompt_tokens: int | None = None
-    id_map: dict[str, str] | None = None
+    id_map: dict[str, _Id] | None = None
     probes: Any = None
     config: dict[str, Any] | None = None
 
@@ -132,23 +155,54 @@ def _from_typed(line: _Line, number: int, context: TraceContext) -> Trace:
 
 def _from_value(value: Any, number: int, context: TraceContext) -> Trace:
     if not isinstance(value, dict):
-        raise LineError(f"holds {shown(value)}, not an object. Write one JSON object for each query.")
+        raise LineError(f"holds {shown(value)}, not an object. Write one JSON object on one line for each query.")
     odd = Odd()
     values: dict[str, Any] = {}
     for key, item in value.items():
         if item is None and key in Trace.model_fields:
             continue
         reader = _READERS.get(key, finite)
-        values[key] = reader(item, key, odd)
+        try:
+            values[key] = reader(item, key, odd)
+        except LineError as error:
+            if not can_drop((key,)):
+                raise
+            odd.add("field_dropped", f"{error} The trace is used without it.")
     settled = _complete(values, context)
-    try:
-        trace = Trace.model_validate(values)
-    except ValidationError as error:
-        raise LineError(explained(error, values)) from None
-    for kind, (times, message) in odd.found.items():
-        context.problems.note(kind, context.name, number, message, times)
+    trace = _validated(values, odd)
+    odd.report(context.problems, context.name, number)
     _remark(settled, number, context)
+    _misnamed(value, number, context)
     return trace
+
+
+def _validated(values: dict[str, Any], odd: Odd) -> Trace:
+    """The trace without the optional fields that cannot be read."""
+    while True:
+        try:
+            return Trace.model_validate(values)
+        except ValidationError as error:
+            what = explained(error, values)
+            dropped = drop(error, values)
+            if dropped is None:
+                raise LineError(what) from None
+            odd.add("field_dropped", f"{what} The trace is used without {dropped}.")
+
+
+def _misnamed(value: Mapping[str, Any], number: int, context: TraceContext) -> None:
+    """Hint once at an unknown field that is spelled almost like one which this line lacks."""
+    for name in value.keys() - Trace.model_fields.keys():
+        near = context.hints.get(name)
+        if near is None:
+            is_name = len(name) <= _LONGEST_NAME and len(context.hints) < _MAX_NAMES
+            close = get_close_matches(name, Trace.model_fields, n=1, cutoff=_ALIKE) if is_name else []
+            near = close[0] if close else ""
+            if is_name:
+                context.hints[name] = near
+        if near and value[name] is not None and value.get(near) is None:
+            context.hints[name] = ""
+            what = f"{name}: not a field that is read, and kept as it is. Did you mean {near}?"
+            context.problems.note("field_misnamed", context.name, number, what)
 
 
 def _complete(values: dict[str, Any], context: TraceContext) -> SettledGold:
@@ -166,6 +220,8 @@ def _complete(values: dict[str, Any], context: TraceContext) -> SettledGold:
     else:
         values["k_final"] = _k(values["k_final"])
     row = None if context.qrels is None else context.qrels.get(values["query_id"])
+    if "config" in values:
+        _check_config(values["config"])
     settled = settle_gold(values.get("gold_ids"), values.get("gold"), values.get("gold_groups"), row)
     values.pop("gold_groups", None)
     if settled.gold_groups is not None:
@@ -184,6 +240,14 @@ def _k(value: Any) -> int:
     raise LineError(f"k_final: {shown(value)} is no K. {_MANDATORY['k_final']}")
 
 
+def _check_config(config: Any) -> None:
+    """A departure that cannot be read costs the line: without it the query is judged by settings that it had not."""
+    try:
+        Pipeline.model_validate(config)
+    except ValidationError as error:
+        raise LineError(explained(error, config, "config")) from None
+
+
 def _remark(settled: SettledGold, number: int, context: TraceContext) -> None:
     for kind, message in settled.remarks:
         context.problems.note(kind, context.name, number, message)
@@ -198,8 +262,12 @@ _MANDATORY = {
 }
 
 
-def _id(value: Any, path: str, odd: Odd) -> str:
+def _as_id(value: Any, path: str, odd: Odd) -> str:
     return id_of(value, path)
+
+
+def _principals(value: Any, path: str, odd: Odd) -> tuple[str, ...]:
+    return tuple(name_of(item, f"{path}[{n}]") for n, item in enumerate(items_of(value, path, "principals")))
 
 
 def _ids(value: Any, path: str, odd: Odd) -> tuple[str, ...]:
@@ -211,7 +279,7 @@ def _id_groups(value: Any, path: str, odd: Odd) -> tuple[tuple[str, ...], ...]:
 
 
 def _id_keys(value: Any, path: str, odd: Odd) -> dict[str, Any]:
-    return {id_of(key, path): item for key, item in table_of(value, path).items() if item is not None}
+    return {name_of(key, path): item for key, item in table_of(value, path).items() if item is not None}
 
 
 def _id_pairs(value: Any, path: str, odd: Odd) -> dict[str, str]:
@@ -230,20 +298,27 @@ def _as_given(value: Any, path: str, odd: Odd) -> Any:
 
 
 def _probes(value: Any, path: str, odd: Odd) -> list[Any]:
-    """Probes without those whose value is NaN: as null it would read "not found", which nobody measured."""
+    """Probes without those that cannot be read, and those whose value is NaN: null means "not found", as measured."""
     kept = []
     for n, probe in enumerate(items_of(value, path, "probes")):
         measured = probe.get("value") if isinstance(probe, dict) else None
         if isinstance(measured, float) and finite(measured, f"{path}[{n}].value", odd) is None:
             continue
-        kept.append(finite(probe, f"{path}[{n}]", odd))
+        probe = finite(probe, f"{path}[{n}]", odd)
+        try:
+            kept.append(Probe.model_validate(probe))
+        except ValidationError as error:
+            odd.add("field_dropped", f"{explained(error, probe, f'{path}[{n}]')} The trace is used without this probe.")
     return kept
 
 
 _READERS: Mapping[str, Callable[[Any, str, Odd], Any]] = {
-    "query_id": _id,
-    "session_id": _id,
-    "user_acl": _ids,
+    "query_id": _as_id,
+    "k_final": _as_given,
+    "session_id": _as_id,
+    "index_revision": revision_of,
+    "timestamp": time_of,
+    "user_acl": _principals,
     "arms": arms_of,
     "fused": ranking_of,
     "after_rerank": ranking_of,
