@@ -12,8 +12,10 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, Strict, ValidationError, field_validator
 
 from ragaudit.errors import ConfigError
+from ragaudit.model.faults import first_fault
 from ragaudit.model.pipeline import Pipeline
 from ragaudit.model.record import Concluded
+from ragaudit.toml_lines import line_of
 
 _Int = Annotated[int, Strict()]
 _Share = Annotated[float, Field(ge=0, le=1)]
@@ -155,8 +157,26 @@ def load_settings(path: Path | None, *, env: Mapping[str, str], flags: Mapping[s
         ConfigError: The file cannot be read, or a key or value in it, in the environment or in a flag is wrong.
     """
     place = path.name if path else "ragaudit.toml"
-    tables = _parse(path) if path else {}
-    _check_keys(tables, place)
+    text = _text(path) if path else ""
+    tables = _parse(text, path) if path else {}
+    try:
+        _check_keys(tables)
+        return _settled(tables, place, env, flags)
+    except _Wrong as wrong:
+        line = line_of(text, wrong.path) if wrong.source in ("", place) else None
+        raise ConfigError(f"{wrong.source or place}{f':{line}' if line else ''}: {wrong}") from None
+
+
+class _Wrong(ValueError):
+    """What is wrong with a setting and what to do; where it stands; and what set it, "" = the file."""
+
+    def __init__(self, message: str, path: tuple[str | int, ...], source: str = "") -> None:
+        super().__init__(message)
+        self.path = path
+        self.source = source
+
+
+def _settled(tables: dict[str, Any], place: str, env: Mapping[str, str], flags: Mapping[str, object]) -> Settings:
     origin = {dotted: place for dotted, _ in _leaves(tables)}
     for source, dotted, value in _overrides(env, flags):
         *parents, key = dotted.split(".")
@@ -168,7 +188,7 @@ def load_settings(path: Path | None, *, env: Mapping[str, str], flags: Mapping[s
     for table_name, record in (("audit", AuditSettings), ("acl", AclSettings)):
         for key in record.model_fields:
             origin.setdefault(f"{table_name}.{key}", "default")
-    return _validated(tables, origin, place)
+    return _validated(tables, origin)
 
 
 def fingerprint(pipeline: Pipeline, k_final: int | None, acl: AclSettings | None) -> str:
@@ -190,13 +210,18 @@ def starter_toml() -> str:
     return _STARTER
 
 
-def _parse(path: Path) -> dict[str, Any]:
+def _text(path: Path) -> str:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        return path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read ({error.strerror}). Check the path.") from None
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: byte {error.start} is not UTF-8. Save the file as UTF-8.") from None
+
+
+def _parse(text: str, path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
     except RecursionError:
         raise ConfigError(f"{path}: is nested too deeply to read. Write flat tables.") from None
     except tomllib.TOMLDecodeError as error:
@@ -206,25 +231,26 @@ def _parse(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{place}: not valid TOML: {what}. Correct the line.") from None
 
 
-def _check_keys(tables: Mapping[str, Any], place: str) -> None:
-    _refuse_unknown(tables, ("name", *_TABLES), place, "")
+def _check_keys(tables: Mapping[str, Any]) -> None:
+    _refuse_unknown(tables, ("name", *_TABLES), ())
     for name in _TABLES:
         if name in tables and not isinstance(tables[name], dict):
-            raise ConfigError(f"{place}: {name} is a value. Write it as a table: [{name}].")
+            raise _Wrong(f"{name} is a value. Write it as a table: [{name}].", (name,))
     for dotted, known in _CLOSED.items():
         table: Any = tables
         for part in dotted.split("."):
             table = table.get(part, {}) if isinstance(table, dict) else {}
         if isinstance(table, dict):
-            _refuse_unknown(table, known, place, f"{dotted}.")
+            _refuse_unknown(table, known, tuple(dotted.split(".")))
 
 
-def _refuse_unknown(table: Mapping[str, Any], known: tuple[str, ...], place: str, prefix: str) -> None:
+def _refuse_unknown(table: Mapping[str, Any], known: tuple[str, ...], path: tuple[str, ...]) -> None:
+    prefix = "".join(f"{part}." for part in path)
     for key in table:
         if key not in known:
             near = get_close_matches(key, known, n=1)
             hint = f"Did you mean '{prefix}{near[0]}'?" if near else f"Known here: {', '.join(known)}."
-            raise ConfigError(f"{place}: unknown {'key' if prefix else 'table or key'} '{prefix}{key}'. {hint}")
+            raise _Wrong(f"unknown {'key' if prefix else 'table or key'} '{prefix}{key}'. {hint}", (*path, key))
 
 
 def _overrides(env: Mapping[str, str], flags: Mapping[str, object]) -> Iterator[tuple[str, str, object]]:
@@ -247,27 +273,29 @@ def _leaves(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, A
             yield f"{prefix}{key}", value
 
 
-def _validated(tables: dict[str, Any], origin: dict[str, str], place: str) -> Settings:
+def _validated(tables: dict[str, Any], origin: dict[str, str]) -> Settings:
     given = {**tables, "origin": origin}
     if "slices" in tables:
         given["slices"] = tables["slices"].get("dimensions")
     try:
         settings = Settings.model_validate(given)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False)[0]
-        dotted = ".".join(str(part) for part in first["loc"]).replace("slices", "slices.dimensions", 1)
-        source = next((name for key, name in origin.items() if dotted == key or dotted.startswith(f"{key}.")), place)
-        raise ConfigError(
-            f"{source}: {dotted}: {first['msg']}, not {_short(first['input'])}. Correct the value."
-        ) from None
+        fault = first_fault(error)
+        path = ("slices", "dimensions", *fault.path[1:]) if fault.path[0] == "slices" else fault.path
+        dotted = ".".join(map(str, path))
+        source = next((name for key, name in origin.items() if dotted == key or dotted.startswith(f"{key}.")), "")
+        wanted = fault.wanted.replace("an object", "a table") or "given"
+        what = f"{dotted}: must be {wanted}, not {_short(fault.found)}. Correct the value."
+        raise _Wrong(what, path, source) from None
     k_final = settings.pipeline.k_final
-    if k_final is not None and (k_final < 1 or tables["pipeline"]["k_final"] is True):
-        raise ConfigError(f"{place}: pipeline.k_final: must be a number from 1. Write the K that reaches the prompt.")
+    if k_final is not None and k_final < 1:
+        what = "pipeline.k_final: must be a number from 1. Write the K that reaches the prompt."
+        raise _Wrong(what, ("pipeline", "k_final"))
     return settings
 
 
 def _short(value: Any) -> str:
-    text = repr(value)
+    text = str(value).lower() if isinstance(value, bool) else repr(value)
     return text if len(text) <= 60 else text[:59] + "…"
 
 

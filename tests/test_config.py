@@ -7,6 +7,7 @@ import pytest
 from ragaudit.config import AclSettings, Settings, fingerprint, load_settings, starter_toml
 from ragaudit.errors import ConfigError
 from ragaudit.model.pipeline import Pipeline
+from ragaudit.toml_lines import line_of
 
 
 def load(folder: Path, text: str | bytes, **over: Any) -> Settings:
@@ -92,6 +93,22 @@ def test_unknown_keys_under_pipeline_are_kept(tmp_path: Path) -> None:
     assert settings.pipeline.fusion.model_extra == {"normaliser": "z"}
 
 
+def test_a_plain_value_beside_the_arms_of_search_is_kept_and_fingerprinted(tmp_path: Path) -> None:
+    settings = load(tmp_path, "[pipeline.search]\nhybrid_alpha = 0.5\n[pipeline.search.dense]\nfetch_k = 50\n")
+    assert list(settings.pipeline.search) == ["dense"]
+    assert settings.pipeline.model_extra == {"search.hybrid_alpha": 0.5}
+    assert settings.origin["pipeline.search.hybrid_alpha"] == "ragaudit.toml"
+    other = load(tmp_path, "[pipeline.search]\nhybrid_alpha = 0.6\n[pipeline.search.dense]\nfetch_k = 50\n")
+    assert fingerprint(other.pipeline, 8, None) != fingerprint(settings.pipeline, 8, None)
+
+
+def test_a_query_may_depart_from_a_plain_value_beside_the_arms_of_search() -> None:
+    run = Pipeline.model_validate({"search": {"hybrid_alpha": 0.5, "dense": {"fetch_k": 50}}})
+    departed = run.with_overrides({"search": {"hybrid_alpha": 0.7}, "rerank": None})
+    assert departed.model_extra == {"search.hybrid_alpha": 0.7}
+    assert departed.search["dense"].fetch_k == 50
+
+
 def test_a_flag_wins_over_the_environment_and_that_over_the_file(tmp_path: Path) -> None:
     text = '[audit]\nseed = 1\nresamples = 100\ngain = "exp"\n'
     env = {"RAGAUDIT_SEED": "2", "RAGAUDIT_RESAMPLES": "200", "RAGAUDIT_JUDGE": "m", "HOME": "x"}
@@ -110,19 +127,19 @@ def test_a_flag_wins_over_the_environment_and_that_over_the_file(tmp_path: Path)
 
 
 def test_an_unknown_table_names_the_nearest_one(tmp_path: Path) -> None:
-    assert refusal(tmp_path, "[gate]\n") == ("ragaudit.toml: unknown table or key 'gate'. Did you mean 'gates'?")
+    assert refusal(tmp_path, "[gate]\n") == ("ragaudit.toml:1: unknown table or key 'gate'. Did you mean 'gates'?")
 
 
 def test_an_unknown_key_of_a_closed_table_names_the_nearest_one(tmp_path: Path) -> None:
     assert refusal(tmp_path, "[audit]\nsead = 1\n") == (
-        "ragaudit.toml: unknown key 'audit.sead'. Did you mean 'audit.seed'?"
+        "ragaudit.toml:2: unknown key 'audit.sead'. Did you mean 'audit.seed'?"
     )
     # A limit that nobody reads would be no limit.
     assert refusal(tmp_path, "[judge]\nmax_costs = 5\n") == (
-        "ragaudit.toml: unknown key 'judge.max_costs'. Did you mean 'judge.max_cost'?"
+        "ragaudit.toml:2: unknown key 'judge.max_costs'. Did you mean 'judge.max_cost'?"
     )
     assert refusal(tmp_path, "[judge.cuts]\nzzz = 1\n") == (
-        "ragaudit.toml: unknown key 'judge.cuts.zzz'. Known here: context_recall, faithfulness."
+        "ragaudit.toml:2: unknown key 'judge.cuts.zzz'. Known here: context_recall, faithfulness."
     )
 
 
@@ -134,32 +151,36 @@ def test_a_syntax_error_names_the_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("[audit]\nseed = '1'\n", "audit.seed: Input should be a valid integer, not '1'."),
-        ("[audit]\nseed = true\n", "audit.seed: Input should be a valid integer, not True."),
-        ("[audit]\nseed = -1\n", "audit.seed: Input should be greater than or equal to 0, not -1."),
-        ("[audit]\nscope = 'all'\n", "audit.scope: Input should be 'answer' or 'retrieval', not 'all'."),
-        ("[acl]\nrule = 'some'\n", "acl.rule: Input should be 'any' or 'all', not 'some'."),
-        ("[pipeline]\nk_final = 'eight'\n", "pipeline.k_final: Input should be a valid integer"),
-        ("[pipeline]\nk_final = 0\n", "pipeline.k_final: must be a number from 1."),
-        ("[pipeline]\narms = 'dense'\n", "pipeline.arms: Input should be a valid tuple, not 'dense'."),
-        ("[pipeline.fusion]\nk = 'x'\n", "pipeline.fusion.k: Input should be a valid number"),
-        ("[slices]\ndimensions = [1]\n", "slices.dimensions.0: Input should be a valid string, not 1."),
+        ("[audit]\nseed = '1'\n", "2: audit.seed: must be a whole number, not '1'. Correct the value."),
+        ("[audit]\nseed = true\n", "2: audit.seed: must be a whole number, not true. Correct the value."),
+        ("[audit]\nseed = -1\n", "2: audit.seed: must be 0 or more, not -1. Correct the value."),
+        ("[audit]\nscope = 'all'\n", "2: audit.scope: must be 'answer' or 'retrieval', not 'all'."),
+        ("[acl]\nrule = 'some'\n", "2: acl.rule: must be 'any' or 'all', not 'some'."),
+        ("[pipeline]\nk_final = 'eight'\n", "2: pipeline.k_final: must be a whole number, not 'eight'."),
+        ("[pipeline]\nk_final = 0\n", "2: pipeline.k_final: must be a number from 1."),
+        ("[pipeline]\narms = 'dense'\n", "2: pipeline.arms: must be a list, not 'dense'."),
+        ("[pipeline.fusion]\nk = 'x'\n", "2: pipeline.fusion.k: must be a number, not 'x'."),
+        ("[slices]\ndimensions = [1]\n", "2: slices.dimensions.0: must be a text, not 1."),
         (
             "[judge.cuts]\nfaithfulness = 2\n",
-            "judge.cuts.faithfulness: Input should be less than or equal to 1, not 2.",
+            "2: judge.cuts.faithfulness: must be 1 or less, not 2.",
         ),
-        ("pipeline = 3\n", "pipeline is a value. Write it as a table: [pipeline]."),
+        ("[pipeline]\nk_final = '8'\n", "2: pipeline.k_final: must be a whole number, not '8'."),
+        ("[pipeline]\nk_final = true\n", "2: pipeline.k_final: must be a whole number, not true."),
+        ("[pipeline.rerank]\ntop_n = '8'\n", "2: pipeline.rerank.top_n: must be a whole number, not '8'."),
+        ("[pipeline]\nk_final = 8\nrerank = 5\n", "3: pipeline.rerank: must be a table, not 5."),
+        ("pipeline = 3\n", "1: pipeline is a value. Write it as a table: [pipeline]."),
     ],
 )
 def test_a_wrong_value_names_the_dotted_key(tmp_path: Path, text: str, expected: str) -> None:
-    assert refusal(tmp_path, text).startswith(f"ragaudit.toml: {expected}")
+    assert refusal(tmp_path, text).startswith(f"ragaudit.toml:{expected}")
 
 
 def test_a_wrong_value_names_the_source_that_set_it(tmp_path: Path) -> None:
     assert refusal(tmp_path, "", env={"RAGAUDIT_SEED": "abc"}).startswith(
-        "environment RAGAUDIT_SEED: audit.seed: Input should be a valid integer, not 'abc'."
+        "environment RAGAUDIT_SEED: audit.seed: must be a whole number, not 'abc'."
     )
-    assert refusal(tmp_path, "", flags={"gain": "log"}).startswith("flag --gain: audit.gain: Input should be 'linear'")
+    assert refusal(tmp_path, "", flags={"gain": "log"}).startswith("flag --gain: audit.gain: must be 'linear' or")
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
@@ -170,6 +191,27 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
 
 def test_a_byte_order_mark_and_crlf_are_read(tmp_path: Path) -> None:
     assert load(tmp_path, b"\xef\xbb\xbf[audit]\r\nseed = 4\r\n").audit.seed == 4
+
+
+def test_the_line_of_a_key_is_found_under_headers_and_in_arrays_of_tables() -> None:
+    text = """
+name = "x"          # a comment
+[[pipeline.thresholds]]
+value = 0.3
+[[pipeline.thresholds]]
+on = "dense"
+value = "high"
+[pipeline . 'search'.dense]
+fetch_k = 1
+[judge]
+cuts = { faithfulness = 2 }
+"""
+    assert line_of(text, ("name",)) == 2
+    assert line_of(text, ("pipeline", "thresholds", 1, "value")) == 7
+    assert line_of(text, ("pipeline", "search", "dense", "fetch_k")) == 9
+    assert line_of(text, ("judge", "cuts", "faithfulness")) == 11
+    assert line_of(text, ("pipeline", "search")) == 8
+    assert line_of(text, ("audit", "seed")) is None
 
 
 # --- the starter file -----------------------------------------------------------------------------------------

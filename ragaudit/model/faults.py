@@ -7,6 +7,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 Path = tuple[str | int, ...]
+"""Keys and places in lists, from the outside in."""
 
 
 class Fault(NamedTuple):
@@ -53,10 +54,10 @@ _FORMS = {
     "model_attributes_type": "an object",
     "enum": "{expected}",
     "literal_error": "{expected}",
-    "greater_than_equal": "{ge} or more",
-    "greater_than": "more than {gt}",
-    "less_than_equal": "{le} or less",
-    "less_than": "less than {lt}",
+    "greater_than_equal": "{ge:g} or more",
+    "greater_than": "more than {gt:g}",
+    "less_than_equal": "{le:g} or less",
+    "less_than": "less than {lt:g}",
 }
 
 

@@ -151,9 +151,7 @@ class Pipeline(Observed):
         if isinstance(search, Mapping):
             tables = {arm: value for arm, value in search.items() if isinstance(value, Mapping | Search)}
             said["search"] = tables
-            said |= {
-                f"search.{key}": value for key, value in search.items() if key not in tables and value is not None
-            }
+            said |= {f"search.{key}": value for key, value in search.items() if key not in tables and value is not None}
         return said
 
     @property

@@ -212,11 +212,11 @@ def test_another_file_and_a_theme_of_the_command_line_win(audit, tmp_path, app, 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('[tui]\ncolour = "red"\n', "ragaudit.toml: unknown key 'tui.colour'. Known here: theme, keymap."),
-        ("[tui]\nkeymap = 3\n", "ragaudit.toml: tui.keymap: Input should be a valid dictionary"),
+        ('[tui]\ncolour = "red"\n', "ragaudit.toml:2: unknown key 'tui.colour'. Known here: theme, keymap."),
+        ("[tui]\nkeymap = 3\n", "ragaudit.toml:2: tui.keymap: must be a table, not 3."),
         (
             "[tui.keymap]\n'review.agree' = 1\n",
-            "tui.keymap.review.agree: Input should be a valid string",
+            "ragaudit.toml:2: tui.keymap.review.agree: must be a text, not 1.",
         ),
     ],
 )

@@ -225,7 +225,7 @@ def test_hostile_observations_do_no_harm(tmp_path):
     assert list(report.skipped) == [
         "no trace, observation, score or item of Langfuse",
         "the record is no object",
-        "the line the file ends in mid-line: was the writer stopped? Log the query again.",
+        "the line the file ends in mid-line: was the writer stopped? Write this line again, whole.",
         "content missing: the retrieval was logged without its output",
         "no text of the query was logged",
     ]

@@ -326,7 +326,7 @@ def test_hostile_runs_do_no_harm(tmp_path):
         "the record is no object",
         "no run, feedback or example of LangSmith",
         "the line is nested too deeply to read. Log flat records.",
-        "the line the file ends in mid-line: was the writer stopped? Log the query again.",
+        "the line the file ends in mid-line: was the writer stopped? Write this line again, whole.",
         "no text of the query was logged",
     ]
 

@@ -1,4 +1,5 @@
 import gzip
+import os
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,32 @@ def test_what_does_not_exist_is_named(tmp_path: Path) -> None:
         locate(tmp_path / "t")
     with pytest.raises(InputError, match=r"^bundle: no traces\.jsonl was given\."):
         locate(None)
+
+
+def test_a_path_that_is_no_regular_file_is_named_as_what_it_is(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    why = "a device or a pipe, and an audit reads its files more than once. Save it to a file, and pass that."
+    for path in (Path("/dev/null"), tmp_path / "pipe"):
+        with pytest.raises(InputError) as caught:
+            locate(None, traces=path)
+        assert str(caught.value) == f"{path}: {why}"
+    with pytest.raises(InputError) as caught:
+        locate(None, traces=tmp_path)
+    assert str(caught.value) == f"{tmp_path}: a folder, not a file. Pass the file as --traces."
+
+
+def test_names_that_are_not_utf8_are_written_as_escapes(tmp_path: Path) -> None:
+    folder = tmp_path / os.fsdecode(b"b\xff")
+    try:
+        folder.mkdir()
+    except OSError:
+        pytest.skip("this file system takes only UTF-8 names")
+    traces = write(folder / os.fsdecode(b"t\xfe.jsonl"), record(), b"{\n")
+    bundle = open_bundle(locate(None, traces=traces), NO_SETTINGS)
+    assert [trace.query_id for trace in read_traces(bundle)] == ["q1"]
+    assert bundle.name == r"b\xff"
+    assert list(bundle.inputs()) == [r"t\xfe.jsonl"]
+    assert bundle.problems.messages[0].place == r"t\xfe.jsonl:2"
 
 
 def test_the_name_is_the_folder_unless_the_settings_say_otherwise(tmp_path: Path) -> None:
@@ -160,6 +187,9 @@ def test_an_empty_file_is_refused(tmp_path: Path) -> None:
 
 def test_qrels_of_another_run_are_refused(tmp_path: Path) -> None:
     bundle = bundle_of(tmp_path, record(), qrels_tsv=b"x1\tc1\t1\nx2\tc1\t1\n")
+    assert refusal(bundle_of(tmp_path, record(), qrels_tsv=b"x1\tc1\t1\n")) == (
+        "qrels.tsv: 1 of 1 query id is not in the run (first: 'x1'). Is this the gold of another run?"
+    )
     assert refusal(bundle) == (
         "qrels.tsv: 2 of 2 query ids are not in the run (first: 'x1'). Is this the gold of another run?"
     )

@@ -42,4 +42,6 @@ def test_bad_lines_are_set_aside_and_good_ones_read(tmp_path: Path) -> None:
     assert [event.session_id for event in found] == ["s"]
     assert [problem.place for problem in problems.messages] == [f"feedback.jsonl:{n}" for n in (1, 2, 3, 4)]
     assert problems.messages[1].message == "session_id, chunk_ids: both missing. Log what the feedback is about."
-    assert problems.messages[2].message.startswith("chunk_ids: Input should be a list, not a text.")
+    assert problems.messages[2].message == (
+        "chunk_ids: must be a list, not a text. Log it so, or null when it was not observed."
+    )

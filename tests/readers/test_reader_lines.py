@@ -1,5 +1,6 @@
 import gzip
 import tracemalloc
+import zlib
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,7 @@ def test_a_truncated_last_line_says_that_the_file_ends_in_mid_line(tmp_path: Pat
     traces, bundle = read(tmp_path, record(), as_line(record(query_id="q2"))[:60])
     assert [trace.query_id for trace in traces] == ["q1"]
     assert bundle.problems.texts() == (
-        "traces.jsonl:2: the file ends in mid-line: was the writer stopped? Log the query again.",
+        "traces.jsonl:2: the file ends in mid-line: was the writer stopped? Write this line again, whole.",
     )
     assert bundle.problems.counts() == {"cut": 1}
 
@@ -81,7 +82,7 @@ def test_a_line_over_the_limit_is_set_aside_without_being_loaded(tmp_path: Path)
     assert lines == [(2, b'"short"\n')]
     assert problems.texts() == (
         "traces.jsonl:1: the line has 30,000,003 bytes, more than 100,000."
-        " Log texts in chunks.jsonl, not in every trace.",
+        " Write one object on one line (from a list: jq -c '.[]'), and texts in chunks.jsonl.",
     )
     assert peak < 6_000_000
 
@@ -103,10 +104,49 @@ def test_a_gzip_stream_that_ends_early_keeps_the_lines_before_it(tmp_path: Path)
     path.write_bytes(whole[: len(whole) // 2])
     problems = Problems()
     lines = list(read_lines(path, "f.gz", problems))
-    assert lines[0] == (1, b"0\n")
-    assert 50_000 < len(lines) < 150_000
+    before = zlib.decompressobj(wbits=31).decompress(path.read_bytes()).count(b"\n")
+    assert len(lines) == before > 50_000
+    assert lines[-1] == (before, b"%d\n" % (before - 1))
     assert problems.counts() == {"damaged_gzip": 1}
-    assert problems.messages[0].place == f"f.gz:{len(lines) + 1}"
+    assert problems.texts() == (
+        f"f.gz:{before + 1}: the gzip stream is damaged (it ends early); nothing after this line was read."
+        " Compress it again.",
+    )
+
+
+def test_a_small_gzip_file_that_is_cut_keeps_every_whole_line(tmp_path: Path) -> None:
+    whole = gzip.compress(b"first\nsecond\nthird\n", compresslevel=0)
+    (tmp_path / "f.gz").write_bytes(whole[: whole.index(b"third") + 2])
+    problems = Problems()
+    assert list(read_lines(tmp_path / "f.gz", "f.gz", problems)) == [(1, b"first\n"), (2, b"second\n")]
+    assert problems.messages[0].place == "f.gz:3"
+
+
+def test_a_gzip_file_with_a_wrong_checksum_is_read_and_reported(tmp_path: Path) -> None:
+    damaged = bytearray(gzip.compress(b"1\n2\n"))
+    damaged[-8] ^= 1
+    (tmp_path / "f.gz").write_bytes(damaged)
+    problems = Problems()
+    assert list(read_lines(tmp_path / "f.gz", "f.gz", problems)) == [(1, b"1\n"), (2, b"2\n")]
+    assert problems.texts() == (
+        "f.gz:3: the gzip stream is damaged (Error -3 while decompressing data: incorrect data check);"
+        " nothing after this line was read. Compress it again.",
+    )
+
+
+def test_gzip_files_that_were_joined_and_padded_are_read_as_one(tmp_path: Path) -> None:
+    joined = gzip.compress(b"1\n2") + gzip.compress(b"3\n") + b"\0" * 500
+    (tmp_path / "f.gz").write_bytes(joined)
+    problems = Problems()
+    assert list(read_lines(tmp_path / "f.gz", "f.gz", problems)) == [(1, b"1\n"), (2, b"23\n")]
+    assert problems.texts() == ()
+
+
+def test_a_file_with_cr_alone_as_line_end_is_named_as_that(tmp_path: Path) -> None:
+    lines = b"\r".join(as_line(record(query_id=f"q{n}")).rstrip() for n in range(3))
+    traces, bundle = read(tmp_path, lines)
+    assert traces == []
+    assert bundle.problems.texts() == ("traces.jsonl:1: lines end in CR alone. Save the file with LF line ends.",)
 
 
 def test_utf16_is_refused_with_what_to_do(tmp_path: Path) -> None:
@@ -127,6 +167,9 @@ def test_a_number_with_too_many_digits_is_set_aside(tmp_path: Path) -> None:
     traces, bundle = read(tmp_path, b'{"query_id": ' + b"1" * 5000 + b"}\n", record())
     assert [trace.query_id for trace in traces] == ["q1"]
     assert bundle.problems.counts() == {"not_json": 1}
+    assert bundle.problems.texts() == (
+        "traces.jsonl:1: holds a whole number of more than 4,300 digits. Write such an id as text, in quotes.",
+    )
 
 
 def test_the_digest_is_that_of_the_bytes_on_disk(tmp_path: Path) -> None:

@@ -70,7 +70,12 @@ def test_a_row_is_kept_without_the_field_that_cannot_be_read(tmp_path: Path) -> 
     assert chunk is not None
     assert (chunk.dim, chunk.text, chunk.kind) == (None, "words", None)
     assert problems.counts() == {"field_dropped": 2}
-    assert problems.texts()[0].startswith("chunks.jsonl:1: kind: Input should be 'chunk' or 'parent', not a text.")
+    assert problems.texts() == (
+        "chunks.jsonl:1: kind: must be 'chunk' or 'parent', not a text. Log it so, or null when it was not observed."
+        " The row is used without it.",
+        "chunks.jsonl:1: dim: must be a whole number, not a text. Log it so, or null when it was not observed."
+        " The row is used without it.",
+    )
     assert problems.tally("chunks.jsonl").set_aside == 0
 
 
@@ -82,6 +87,61 @@ def test_nan_in_a_row_becomes_null_and_is_counted(tmp_path: Path) -> None:
     assert chunk is not None
     assert (chunk.norm, chunk.metadata) == (None, {"p": None})
     assert problems.counts() == {"not_a_number": 2}
+
+
+def test_revisions_and_times_that_are_numbers_are_read_as_text(tmp_path: Path) -> None:
+    found, problems = inventory(
+        tmp_path,
+        sources=[{"source_id": "s", "updated_at": 1_700_000_000}],
+        chunks=[{"chunk_id": "a", "indexed_at": 1_700_000_000_000, "metadata": {"indexed_at": 1_700_000_000}}],
+        index={"revision": 42, "arms": {"dense": {"built_at": 1_700_000_000.5}}},
+    )
+    source, chunk, index = found.source("s"), found.chunk("a"), found.index
+    assert source is not None and chunk is not None and index is not None
+    assert source.updated_at == chunk.indexed_at == "2023-11-14T22:13:20+00:00"
+    assert chunk.metadata == {"indexed_at": 1_700_000_000}
+    assert index.revision == "42"
+    assert index.arms["dense"].built_at == "2023-11-14T22:13:20.500000+00:00"
+    assert problems.texts() == ()
+
+
+def test_a_number_that_is_no_time_is_dropped(tmp_path: Path) -> None:
+    found, problems = inventory(tmp_path, chunks=[{"chunk_id": "a", "indexed_at": 5}])
+    chunk = found.chunk("a")
+    assert chunk is not None and chunk.indexed_at is None
+    assert problems.texts() == (
+        "chunks.jsonl:1: indexed_at: must be a text, not the number 5. Log it so, or null when it was not observed."
+        " The row is used without it.",
+    )
+
+
+def test_an_index_that_does_not_say_clearly_that_it_is_complete_is_not(tmp_path: Path) -> None:
+    found, problems = inventory(tmp_path, index={"revision": "r", "complete": "mostly"})
+    assert found.index is not None and found.index.complete is False
+    assert problems.texts() == (
+        "index.json:1: complete: must be true or false, not a text. Log it so, or null when it was not observed."
+        " It is read as false.",
+    )
+
+
+def test_a_row_with_an_empty_id_is_set_aside(tmp_path: Path) -> None:
+    found, problems = inventory(tmp_path, chunks=[{"chunk_id": ""}, {"chunk_id": "a"}])
+    assert list(found.chunks or ()) == ["a"]
+    assert problems.texts() == ("chunks.jsonl:1: the id is empty. Export the id, as the store holds it.",)
+
+
+def test_a_table_that_ends_in_mid_line_does_not_speak_of_queries(tmp_path: Path) -> None:
+    _, problems = inventory(tmp_path, sources=[{"source_id": "s"}, b'{"source_id": "t", "sta'])
+    assert problems.texts() == (
+        "sources.jsonl:2: the file ends in mid-line: was the writer stopped? Write this line again, whole.",
+    )
+
+
+def test_a_pretty_printed_table_is_read(tmp_path: Path) -> None:
+    rows = [{"chunk_id": "a", "metadata": {"x": [1]}}, {"chunk_id": "b"}]
+    found, problems = inventory(tmp_path, chunks=[json.dumps(rows, indent=1).encode()])
+    assert list(found.chunks or ()) == ["a", "b"]
+    assert problems.texts() == ()
 
 
 def test_principals_logged_as_numbers_become_text(tmp_path: Path) -> None:
