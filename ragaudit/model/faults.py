@@ -27,9 +27,9 @@ def first_fault(error: ValidationError, walkable: Callable[[Path], Path] = lambd
     """
     errors = error.errors(include_url=False)
     first = errors[0]
-    path = walkable(first["loc"])
     if first["type"] == "missing":
-        return Fault(path, "", None)
+        return Fault((*walkable(first["loc"][:-1]), first["loc"][-1]), "", None)
+    path = walkable(first["loc"])
     forms = dict.fromkeys(_form(one) for one in errors if walkable(one["loc"]) == path)
     if "a number" in forms:
         forms.pop("a whole number", None)

@@ -173,9 +173,9 @@ def walkable(loc: tuple[str | int, ...], record: Any) -> tuple[str | int, ...]:
     """The part of a location that names keys of the record; pydantic appends the branch of a union."""
     found: list[str | int] = []
     for part in loc:
-        if isinstance(record, Mapping):
+        if isinstance(record, Mapping) and part in record:
             found.append(part)
-            record = record.get(part)
+            record = record[part]
         elif isinstance(record, list | tuple) and isinstance(part, int) and part < len(record):
             found.append(part)
             record = record[part]

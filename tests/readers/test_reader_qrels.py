@@ -91,9 +91,7 @@ def test_cr_alone_as_line_end_is_named(tmp_path: Path) -> None:
 def test_a_file_without_a_judgement_is_a_problem(tmp_path: Path, content: bytes) -> None:
     found, problems = qrels(tmp_path, content)
     assert found == {}
-    assert problems.texts() == (
-        "qrels.tsv: holds no judgement. Write `query id grade`, or leave the file out.",
-    )
+    assert problems.texts() == ("qrels.tsv: holds no judgement. Write `query id grade`, or leave the file out.",)
     assert problems.counts() == {"qrels_empty": 1}
 
 
