@@ -173,12 +173,10 @@ def walkable(loc: tuple[str | int, ...], record: Any) -> tuple[str | int, ...]:
     """The part of a location that names keys of the record; pydantic appends the branch of a union."""
     found: list[str | int] = []
     for part in loc:
-        if isinstance(record, Mapping) and part in record:
-            found.append(part)
-            record = record[part]
-        elif isinstance(record, list | tuple) and isinstance(part, int) and part < len(record):
-            found.append(part)
-            record = record[part]
-        else:
+        is_key = isinstance(record, Mapping) and part in record
+        is_place = isinstance(record, list | tuple) and isinstance(part, int) and part < len(record)
+        if not is_key and not is_place:
             break
+        found.append(part)
+        record = record[part]
     return tuple(found)

@@ -266,6 +266,12 @@ def _as_id(value: Any, path: str, odd: Odd) -> str:
     return id_of(value, path)
 
 
+def _asked(value: Any, path: str, odd: Odd) -> str:
+    if isinstance(value, str):
+        return value
+    raise LineError(f"{path}: {shown(value)} is no text. {_MANDATORY['query_text']}")
+
+
 def _principals(value: Any, path: str, odd: Odd) -> tuple[str, ...]:
     return tuple(name_of(item, f"{path}[{n}]") for n, item in enumerate(items_of(value, path, "principals")))
 
@@ -314,6 +320,7 @@ def _probes(value: Any, path: str, odd: Odd) -> list[Any]:
 
 _READERS: Mapping[str, Callable[[Any, str, Odd], Any]] = {
     "query_id": _as_id,
+    "query_text": _asked,
     "k_final": _as_given,
     "session_id": _as_id,
     "index_revision": revision_of,

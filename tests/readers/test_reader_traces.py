@@ -274,7 +274,7 @@ def test_a_float_is_no_id(tmp_path: Path, over: dict[str, Any]) -> None:
         ({"gold_groups": [["a"], []]}, "gold_groups[1]: the group is empty,"),
         ({"arm_status": {"dense": {"status": "asleep"}}}, "arm_status.dense.status: must be 'ran', 'off' or 'errored'"),
         ({"provenance": {"fused": "guessed"}}, "provenance.fused: must be 'observed', 'derived' or"),
-        ({"query_text": 5}, "query_text: must be a text, not the number 5."),
+        ({"query_text": 5}, "query_text: the number 5 is no text. Log the text that the user asked."),
         ({"query_id": 1.0}, "query_id: the number 1.0 is no id."),
         ({"k_final": 0}, "k_final: the number 0 is no K."),
         ({"k_final": float("nan")}, "k_final: NaN is no K."),

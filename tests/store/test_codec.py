@@ -26,7 +26,7 @@ json_values = st.recursive(
 )
 hits = st.builds(
     Hit,
-    id=st.text(),
+    id=st.text(min_size=1),
     rank=st.none() | st.integers(-1, 5),
     score=st.none() | st.floats(allow_nan=False),
     rrf=st.none() | st.floats(allow_nan=False),
