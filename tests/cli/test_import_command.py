@@ -135,7 +135,7 @@ def test_a_bundle_that_an_audit_would_stop_at_says_so(here, capsys):
     (here / "b").mkdir()
     (here / "b" / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\nother\tc1\t1\n")
     said = told(["import", "table", "log.csv", "-o", "b", "--k", "1", *MAPS], capsys)
-    assert "!! an audit of this would stop: qrels.tsv: 1 of 1 query ids are not in the run" in said.out
+    assert "!! an audit of this would stop: qrels.tsv: 1 of 1 query id is not in the run" in said.out
 
 
 def test_what_only_a_folder_can_hold_is_said_when_a_file_is_written(here, capsys):
