@@ -14,11 +14,14 @@ _TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]')
 _BETWEEN = b" \t\r\n,[]"
 
 
-def read_objects(path: Path, name: str, problems: Problems) -> Iterator[tuple[int, bytes]]:
+def read_objects(
+    path: Path, name: str, problems: Problems, *, max_object: int = MAX_LINE
+) -> Iterator[tuple[int, bytes]]:
     """Yield the text of each object with the line that it begins on.
 
     The first two lines say how the file is written. A file with one object on each line is passed on as it is, line
-    by line. Objects that share a line are numbered on from it, so that no two have the same number.
+    by line. Objects that share a line are numbered on from it, so that no two have the same number. One that goes on
+    over lines for more than `max_object` bytes ends the reading.
 
     Raises:
         InputError: The file cannot be opened, or is UTF-16.
@@ -26,7 +29,7 @@ def read_objects(path: Path, name: str, problems: Problems) -> Iterator[tuple[in
     lines = read_lines(path, name, problems)
     head = list(islice(lines, 2))
     every = chain(head, lines)
-    yield from _spread(every, name, problems) if _spans_lines([line for _, line in head]) else every
+    yield from _spread(every, name, problems, max_object) if _spans_lines([line for _, line in head]) else every
 
 
 def _spans_lines(head: list[bytes]) -> bool:
@@ -41,7 +44,7 @@ def _spans_lines(head: list[bytes]) -> bool:
 
 
 def _spread(
-    lines: Iterable[tuple[int, bytes]], name: str, problems: Problems, limit: int = MAX_LINE
+    lines: Iterable[tuple[int, bytes]], name: str, problems: Problems, limit: int
 ) -> Iterator[tuple[int, bytes]]:
     """Cut the lines into objects by counting brackets. What stands between them is passed on, to be set aside."""
     parts: list[bytes] = []

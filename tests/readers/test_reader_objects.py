@@ -105,3 +105,12 @@ def test_one_object_on_each_line_is_passed_on_as_it_is(tmp_path: Path) -> None:
 def test_a_text_without_an_end_costs_time_in_proportion_to_its_length(tmp_path: Path) -> None:
     hostile = b'[{"a": "' + b'\\"' * 500_000 + b"\n"
     assert [number for number, _ in read_objects(write(tmp_path / "f", hostile), "f", Problems())] == [1]
+
+
+def test_an_object_that_never_ends_is_not_gathered_without_a_limit(tmp_path: Path) -> None:
+    path, problems = write(tmp_path / "f", b'[\n{"a": 1},\n{"b": [\n', *[b'"x",\n'] * 100), Problems()
+    assert list(read_objects(path, "f", problems, max_object=200)) == [(2, b'{"a": 1}\n')]
+    assert problems.texts() == (
+        "f:3: the object has more than 200 bytes; nothing after it was read."
+        " Write one object on one line, and texts in chunks.jsonl.",
+    )
