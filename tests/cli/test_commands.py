@@ -117,7 +117,8 @@ def test_a_tape_without_any_model_is_refused(here, capsys):
         (["audit", "absent"], 3, "absent: no such folder"),
         (["audit", "b", "-o", "thesis.txt"], 2, "thesis.txt: exists and is not an audit file"),
         (["audit", "b", "-o", "no/where.audit"], 2, "its folder does not exist"),
-        (["audit", "b", "--config", "none.toml"], 3, "none.toml: no such file"),
+        (["audit", "b", "--config", "none.toml"], 2, "none.toml: no such file. Check what was passed as --config."),
+        (["audit", "b", "--chunks", "none.jsonl"], 3, "none.jsonl: no such file"),
         (["audit"], 2, "Name a BUNDLE folder, or at least --traces FILE."),
     ],
 )
@@ -253,7 +254,18 @@ def test_init_writes_a_configuration_that_loads_and_never_overwrites(here, capsy
     said = told(["init", "."], capsys, code=2)
     assert "ragaudit.toml: exists" in said.err
     assert (here / "ragaudit.toml").read_text() == written
-    assert "Name a folder that exists" in told(["init", "absent"], capsys, code=2).err
+
+
+def test_init_makes_the_folder_that_is_named(here, capsys):
+    told(["init", "runs/my-run"], capsys)
+    assert names(here / "runs" / "my-run") == ["ragaudit.toml"]
+
+
+def test_init_says_when_a_file_stands_where_the_folder_should(here, capsys):
+    (here / "notes").write_text("mine")
+    said = told(["init", "notes"], capsys, code=2)
+    assert said.err == "ragaudit: notes: no folder can be made there (File exists). Name another.\n"
+    assert (here / "notes").read_text() == "mine"
 
 
 def test_init_as_json_names_the_file(here, capsys):
