@@ -142,8 +142,7 @@ def _watch(
             progress(preflight.n)
     check_consistency(bundle)
     progress(preflight.n)
-    set_aside = sum(entry.set_aside for entry in bundle.inputs().values())
-    return preflight, preflight.findings(set_aside)
+    return preflight, preflight.findings(bundle.problems)
 
 
 def _batches(traces: Iterable[Trace], size: int) -> Iterator[list[Trace]]:
