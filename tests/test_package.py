@@ -75,6 +75,21 @@ def test_the_license_is_the_text_of_apache_2_and_goes_into_the_source_package(re
         assert project is not None and b"License-Expression: Apache-2.0\nLicense-File: LICENSE\n" in project.read()
 
 
+def _pins(lock: Path) -> dict[str, list[str]]:
+    """Name and version -> hashes. Markers are left out: what only Windows runs on, tests may need everywhere."""
+    rows = re.findall(r"^([\w.-]+==\S+)(.*?)(?=^\S|\Z)", lock.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    return {pin: re.findall(r"sha256:\w+", rest) for pin, rest in rows}
+
+
+def test_what_runs_ragaudit_is_locked_apart_and_is_part_of_what_tests_it(repository: Path) -> None:
+    """The same versions and hashes in both, and nothing in the smaller one that only a developer needs."""
+    core, dev = _pins(repository / "requirements.lock"), _pins(repository / "requirements-dev.lock")
+    assert core and core == {pin: dev.get(pin) for pin in core}
+    named = {pin.partition("==")[0] for pin in core}
+    assert {"click", "numpy", "pydantic", "textual", "litellm"} <= named
+    assert named.isdisjoint({"pytest", "mypy", "pyarrow", "chromadb", "langchain-core", "mcp", "uv"})
+
+
 def test_the_built_wheel_holds_the_demo_and_runs_it(repository: Path, tmp_path: Path) -> None:
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path / "dist")]
     subprocess.run(build, cwd=repository, check=True, capture_output=True)
