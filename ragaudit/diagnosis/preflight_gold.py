@@ -32,6 +32,10 @@ class GoldIds:
         """The chunk table knows an id of the lists: it is of their id space."""
         self._looks: dict[str, str] = {}
         """Form of listed ids -> the first of them."""
+        self._forms: set[str] = set()
+        """Of the unknown gold."""
+        self._alike = False
+        """A listed id looks like one of them, or nobody can tell any more."""
 
     def watch(self, trace: Trace) -> None:
         """Look up the gold of one trace."""
@@ -45,7 +49,11 @@ class GoldIds:
                 self._known += 1
             elif len(self._unknown) < MOST:
                 self._unknown[gold.id] = None
-        if not self._known:
+                self._forms.add(form_of(gold.id))
+        if self._known:
+            return
+        self._fits = self._fits or any(self._inventory.chunk(each) is not None for each in listed)
+        if not self._alike:
             self._look_at(listed)
 
     def _is_known(self, gold: Gold) -> bool:
@@ -54,9 +62,8 @@ class GoldIds:
 
     def _look_at(self, listed: Iterable[str]) -> None:
         for each in sorted(listed):
-            self._fits = self._fits or self._inventory.chunk(each) is not None
-            if len(self._looks) < MOST:
-                self._looks.setdefault(form_of(each), each)
+            self._looks.setdefault(form_of(each), each)
+        self._alike = len(self._looks) > MOST or not self._forms.isdisjoint(self._looks)
 
     @property
     def _whole_table(self) -> bool:
@@ -100,8 +107,7 @@ class GoldIds:
         first = next(iter(self._unknown))
         if self._whole_table and self._fits:
             return f"is known to chunks.jsonl or any list (first: {quoted(first)})"
-        forms = {form_of(each) for each in self._unknown}
-        if self._looks and len(self._looks) < MOST and forms.isdisjoint(self._looks):
+        if self._looks and not self._alike:
             like = next(iter(self._looks.values()))
             return f"is in any list, and no listed id looks like them (gold: {quoted(first)}, listed: {quoted(like)})"
         return None
