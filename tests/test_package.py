@@ -1,13 +1,17 @@
 """What the package promises before any command runs: layers, imports without effect, a wheel that works."""
 
+import hashlib
 import os
 import re
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
+
+from ragaudit import __version__
 
 HEAVY = ("numpy", "pydantic", "jinja2", "litellm", "textual", "click", "diskcache", "msgspec")
 
@@ -59,6 +63,33 @@ def test_nothing_unpickles_or_evaluates(repository: Path) -> None:
     assert found == []
 
 
+def test_the_license_is_the_text_of_apache_2_and_goes_into_the_source_package(repository: Path, tmp_path: Path) -> None:
+    text = (repository / "LICENSE").read_bytes()
+    assert hashlib.sha256(text).hexdigest() == "cfc7749b96f63bd31c3c42b5c471bf756814053e847c10f3eb003417bc523d30"
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", str(tmp_path)]
+    subprocess.run(build, cwd=repository, check=True, capture_output=True)
+    with tarfile.open(tmp_path / f"ragaudit-{__version__}.tar.gz") as archive:
+        held = archive.extractfile(f"ragaudit-{__version__}/LICENSE")
+        assert held is not None and held.read() == text
+        project = archive.extractfile(f"ragaudit-{__version__}/PKG-INFO")
+        assert project is not None and b"License-Expression: Apache-2.0\nLicense-File: LICENSE\n" in project.read()
+
+
+def _pins(lock: Path) -> dict[str, list[str]]:
+    """Name and version -> hashes. Markers are left out: what only Windows runs on, tests may need everywhere."""
+    rows = re.findall(r"^([\w.-]+==\S+)(.*?)(?=^\S|\Z)", lock.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    return {pin: re.findall(r"sha256:\w+", rest) for pin, rest in rows}
+
+
+def test_what_runs_ragaudit_is_locked_apart_and_is_part_of_what_tests_it(repository: Path) -> None:
+    """The same versions and hashes in both, and nothing in the smaller one that only a developer needs."""
+    core, dev = _pins(repository / "requirements.lock"), _pins(repository / "requirements-dev.lock")
+    assert core and core == {pin: dev.get(pin) for pin in core}
+    named = {pin.partition("==")[0] for pin in core}
+    assert {"click", "numpy", "pydantic", "textual", "litellm"} <= named
+    assert named.isdisjoint({"pytest", "mypy", "pyarrow", "chromadb", "langchain-core", "mcp", "uv"})
+
+
 def test_the_built_wheel_holds_the_demo_and_runs_it(repository: Path, tmp_path: Path) -> None:
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path / "dist")]
     subprocess.run(build, cwd=repository, check=True, capture_output=True)
@@ -68,6 +99,9 @@ def test_the_built_wheel_holds_the_demo_and_runs_it(repository: Path, tmp_path: 
         names = set(archive.namelist())
         archive.extractall(site)
     assert {"ragaudit/examples/demo/traces.jsonl", "ragaudit/report/templates/report.md.jinja"} <= names
+    assert [name for name in names if name.endswith("/LICENSE")] == [
+        f"ragaudit-{__version__}.dist-info/licenses/LICENSE"
+    ]
     assert not any(name.startswith(("tests/", "benchmarks/", "examples/")) for name in names)
     environment = {**os.environ, "PYTHONPATH": str(site)}
     probe = "import ragaudit; from ragaudit.cli.main import execute; print(ragaudit.__file__); exit(execute(['demo']))"

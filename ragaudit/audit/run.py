@@ -39,6 +39,10 @@ def _silent(done: int) -> None:
     """No progress wanted."""
 
 
+def _unsaid(note: str) -> None:
+    """Nobody listens."""
+
+
 def check(bundle: Bundle, *, limit: int | None = None, progress: Progress = _silent) -> tuple[Finding, ...]:
     """Preflight alone: what is missing or wrong in the run, what that makes undecidable, and how to log it.
 
@@ -56,6 +60,7 @@ def audit(
     judge: Judge | None = None,
     progress: Progress = _silent,
     watching: Progress = _silent,
+    saying: Callable[[str], None] = _unsaid,
 ) -> Summary:
     """Audit a bundle and write the audit file. An interrupted audit goes on where it stopped.
 
@@ -66,6 +71,7 @@ def audit(
         judge: Who is asked where labels and answer judgements are missing; None = nobody.
         progress: Told after each batch how many traces are done.
         watching: Told the same of the preflight that comes first. Either may raise, to stop.
+        saying: Told what a person should know about files beside the audit.
 
     Raises:
         InputError: No trace can be used, the gold is of another run, or preflight blocks.
@@ -83,6 +89,11 @@ def audit(
     around = Surroundings(settings, identities, acl, preflight.facts(), UserFeedback.of(bundle.feedback))
     tally, judge_tally = Tally(settings.audit), JudgeTally()
     with AuditWriter(out, key=_key(bundle, print_of_run, limit, judge)) as writer:
+        if writer.put_by is not None:
+            saying(
+                f"{writer.partial} was an unfinished audit of other files, settings or version. It is kept as "
+                f"{writer.put_by}: to finish it, give it its name back and run its command again."
+            )
         writer.add_inventory(bundle.inventory)
         done = writer.done_ids()
         said = {judgement.query_id: judgement for judgement in writer.stored_judgements()}
@@ -131,8 +142,7 @@ def _watch(
             progress(preflight.n)
     check_consistency(bundle)
     progress(preflight.n)
-    set_aside = sum(entry.set_aside for entry in bundle.inputs().values())
-    return preflight, preflight.findings(set_aside)
+    return preflight, preflight.findings(bundle.problems)
 
 
 def _batches(traces: Iterable[Trace], size: int) -> Iterator[list[Trace]]:

@@ -1,5 +1,6 @@
 """The entry point: the list of commands, each imported only when it runs, and how errors become exit codes."""
 
+import errno
 import os
 import sys
 import traceback
@@ -47,6 +48,10 @@ Exit codes: 0 done; 1 a gate or an alarm fired; 2 usage or configuration;
 70 a bug in ragaudit; 130 interrupted. Findings alone never fail a command.
 stdout is data, stderr is narration. Nothing is sent anywhere, but to a judge
 model that you set."""
+
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""What writing to a full or broken disk ends with."""
 
 
 class LazyGroup(click.Group):
@@ -101,9 +106,13 @@ def execute(arguments: Sequence[str]) -> int:
         streams.complain("interrupted.")
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
-        # The reader has seen enough (`| head`). Python would complain once more when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _let_go_of_stdout()  # the reader has seen enough (`| head`)
     except Exception as error:  # noqa: BLE001 - the one place: whatever comes here is ours
+        if isinstance(error, OSError) and error.errno in NO_ROOM and error.filename is None:
+            # Every file is written where its errors are told with its name: what has none is a standard stream.
+            _let_go_of_stdout()
+            streams.complain(f"stdout: cannot be written ({error.strerror}). Free some space, or write elsewhere.")
+            return ExitCode.USAGE
         streams.complain(_bug(error))
         return ExitCode.BUG
     return ExitCode.DONE
@@ -116,6 +125,11 @@ def run() -> None:
         if reconfigure is not None:
             reconfigure(errors="backslashreplace")  # a terminal that cannot show a character must not end an audit
     sys.exit(execute(sys.argv[1:]))
+
+
+def _let_go_of_stdout() -> None:
+    """Python would complain once more when it flushes at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _bug(error: Exception) -> str:

@@ -3,6 +3,7 @@
 from collections import Counter
 from typing import Any
 
+from ragaudit.model.counting import counted
 from ragaudit.redact.fields import Walker
 from ragaudit.redact.run import Outcome
 from ragaudit.report.clean import for_terminal
@@ -18,7 +19,7 @@ def summary_text(outcome: Outcome, walker: Walker) -> str:
     lines = [f"Replaced: {said}."]
     for file, _ in outcome.files:
         tally = outcome.problems.tally(file)
-        lines += ["", f"-- {for_terminal(file)}: {tally.rows:,} rows, {tally.set_aside:,} set aside"]
+        lines += ["", f"-- {for_terminal(file)}: {counted(tally.rows, 'row')}, {tally.set_aside:,} set aside"]
         places = sorted((place, kind, n) for (name, place, kind), n in counts.items() if name == file)
         lines += [f"   {n:>9,}  {kind:<7} {for_terminal(place)}" for place, kind, n in places]
     lines += ["", f"Not looked for: {'; '.join(not_looked_for(walker))}."]

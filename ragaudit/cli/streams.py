@@ -6,6 +6,7 @@ import re
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, TextIO
@@ -58,11 +59,11 @@ class Streams:
     def say(self, text: str) -> None:
         """Tell people on stderr what is happening."""
         if not self.quiet:
-            sys.stderr.write(for_terminal(text, lines=True) + "\n")
+            _tell(for_terminal(text, lines=True))
 
     def complain(self, text: str) -> None:
         """Tell people on stderr what went wrong."""
-        sys.stderr.write(f"ragaudit: {for_terminal(text, lines=True)}\n")
+        _tell(f"ragaudit: {for_terminal(text, lines=True)}")
 
     def progress(self, noun: str, total: int | None = None) -> "Progress":
         """Progress on stderr: a line that is rewritten on a terminal, a few lines otherwise, nothing when quiet."""
@@ -133,6 +134,12 @@ class Progress:
 def emphasised(text: str) -> str:
     """Headings and alarms in bold. Bold says nothing that the text does not."""
     return re.sub(r"^(-- .*|!! .*)$", "\x1b[1m\\1\x1b[0m", text, flags=re.MULTILINE)
+
+
+def _tell(text: str) -> None:
+    """A stderr that takes nothing more (a log on a full disk) must not hide the result, nor the exit code."""
+    with suppress(OSError):
+        sys.stderr.write(f"{text}\n")
 
 
 def _styles(stream: TextIO) -> bool:

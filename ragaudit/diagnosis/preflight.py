@@ -1,19 +1,32 @@
 """One pass over the run before any verdict: what is dead, mixed, missing or inconsistent, and what that forbids."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from ragaudit.config import AclSettings, Settings
 from ragaudit.diagnosis.assumed import assumed_fields, assumed_findings
 from ragaudit.diagnosis.patterns import MIN_FOR_PATTERN
 from ragaudit.diagnosis.preflight_access import AccessNotes
-from ragaudit.diagnosis.preflight_rules import config_findings, index_findings, missing_field_findings, noted
+from ragaudit.diagnosis.preflight_gold import GoldIds
+from ragaudit.diagnosis.preflight_input import input_findings
+from ragaudit.diagnosis.preflight_lists import out_of_nowhere
+from ragaudit.diagnosis.preflight_rules import (
+    config_findings,
+    index_findings,
+    k_findings,
+    missing_field_findings,
+    noted,
+    said,
+)
 from ragaudit.diagnosis.query_facts import RunFacts
 from ragaudit.evidence.identity import Identities
 from ragaudit.evidence.sources import lexical_arms, top_k_sources
+from ragaudit.model.counting import counted, queries
 from ragaudit.model.result import Canary, Finding, Level
 from ragaudit.model.trace import ArmState, Ranking, Trace
+from ragaudit.readers.fields import quoted
+from ragaudit.readers.problems import Problems
 
 
 class Preflight:
@@ -31,8 +44,10 @@ class Preflight:
         self._errored: Counter[str] = Counter()
         self._constant: Counter[str] = Counter()
         self._untidy: Counter[str] = Counter()
-        self._gold_unknown: dict[str, None] = {}
-        self._gold_known = 0
+        self._first_untidy: dict[str, str] = {}
+        self._appeared: Counter[str] = Counter()
+        self._first_appeared: dict[str, str] = {}
+        self._gold = GoldIds(identities.inventory)
         self._gold_queries = 0
         self._reranked = 0
         self._rerank_same = 0
@@ -64,22 +79,30 @@ class Preflight:
         if trace.timestamp is not None and (self._last_query is None or trace.timestamp > self._last_query):
             self._last_query = trace.timestamp
         for name, hits in trace.lists().items():
-            self._list(name, hits)
+            for what in self._list(name, hits):
+                self._untidy[what] += 1
+                self._first_untidy.setdefault(what, f"{name} of {quoted(trace.query_id)}")
+        if found := out_of_nowhere(trace, self._identities, self._settings.pipeline.arms or ()):
+            name, chunk_id = found
+            self._appeared[name] += 1
+            self._first_appeared.setdefault(name, f"{quoted(chunk_id)} of {quoted(trace.query_id)}")
         for name, status in (trace.arm_status or {}).items():
             self._errored[name] += status.status is ArmState.ERRORED
         self._rerank(trace)
         if trace.final_context_ids is not None:
             self._over_k += len(trace.final_context_ids) > trace.k_final
             self._under_k += len(trace.final_context_ids) < trace.k_final
-        self._gold(trace)
+        self._gold.watch(trace)
+        self._gold_queries += bool(trace.gold)
         self._access.watch(trace)
         self._sources.update(top_k_sources(trace))
 
     @property
     def _reranker_configured(self) -> bool:
-        return bool(self._settings.pipeline.rerank.model_fields_set or self._settings.pipeline.rerank.model_extra)
+        return said(self._settings.pipeline.rerank)
 
-    def _list(self, name: str, hits: Ranking) -> None:
+    def _list(self, name: str, hits: Ranking) -> Iterator[str]:
+        """Count what concerns the arm, and name what is odd about the list."""
         if name.startswith("arm:"):
             arm = name.removeprefix("arm:")
             self._arms[arm] += 1
@@ -88,13 +111,18 @@ class Preflight:
             self._constant[arm] += len(hits) >= 3 and len(scores) == 1 and None not in scores
         ranks = [hit.rank for hit in hits if hit.rank is not None]
         if ranks:
-            self._untidy["zero_based"] += min(ranks) == 0
-            self._untidy["rank_disorder"] += any(a >= b for a, b in pairwise(ranks))
-            self._untidy["rank_gaps"] += max(ranks) - min(ranks) + 1 > len(ranks)
+            if min(ranks) == 0:
+                yield "zero_based"
+            if any(a >= b for a, b in pairwise(ranks)):
+                yield "rank_disorder"
+            if max(ranks) - min(ranks) + 1 > len(ranks):
+                yield "rank_gaps"
         values = [hit.value for hit in hits if hit.value is not None]
         falling = all(a >= b for a, b in pairwise(values))
-        self._untidy["not_in_score_order"] += not falling and not all(a <= b for a, b in pairwise(values))
-        self._untidy["repeated_ids"] += len({hit.id for hit in hits}) < len(hits)
+        if not falling and not all(a <= b for a, b in pairwise(values)):
+            yield "not_in_score_order"
+        if len({hit.id for hit in hits}) < len(hits):
+            yield "repeated_ids"
 
     def _rerank(self, trace: Trace) -> None:
         before = trace.rerank_input if trace.rerank_input is not None else trace.fused
@@ -105,20 +133,6 @@ class Preflight:
         self._reranked += 1
         after = [hit.id for hit in trace.after_rerank]
         self._rerank_same += after == [hit.id for hit in before[: len(after)]]
-
-    def _gold(self, trace: Trace) -> None:
-        if not trace.gold:
-            return
-        self._gold_queries += 1
-        inventory = self._identities.inventory
-        listed = {hit.id for hits in trace.lists().values() for hit in hits}
-        listed.update(trace.final_context_ids or (), trace.prompt_ids or (), (trace.id_map or {}).values())
-        for gold in trace.gold:
-            known = gold.id in listed or inventory.chunk(gold.id) is not None or inventory.source(gold.id) is not None
-            if known or inventory.source(gold.source_id) is not None:
-                self._gold_known += 1
-            elif len(self._gold_unknown) < 1000:
-                self._gold_unknown[gold.id] = None
 
     # --- what it adds up to ------------------------------------------------------------------------------------
 
@@ -137,28 +151,20 @@ class Preflight:
         """The one K of the run; None when queries differ."""
         return next(iter(self.ks)) if len(self.ks) == 1 else None
 
-    def findings(self, set_aside: int = 0) -> tuple[Finding, ...]:
-        """Every finding, blocking ones first."""
-        found = [*self._blocking(), *self._arm_findings(), *self._rerank_findings(), *self._gold_findings(set_aside)]
+    def findings(self, problems: Problems | None = None) -> tuple[Finding, ...]:
+        """Every finding, blocking ones first; with what the readers had to leave out or repair, when it is given."""
+        found = [*self._gold.findings(), *self._arm_findings(), *self._rerank_findings()]
+        found += input_findings(problems or Problems())
+        found += self._run_findings()
         found += missing_field_findings(self._missing, self.n)
         found += assumed_findings(self._assumed, self.n)
         found += index_findings(self._identities.inventory, self._settings, self._revisions, self._last_query)
         found += self._list_findings()
         found += self._access.findings(self.n)
         found += config_findings(self._settings)
+        found += k_findings(self._settings.pipeline.k_final, self.ks)
         order = list(Level)
         return tuple(sorted(found, key=lambda finding: order.index(finding.severity)))
-
-    def _blocking(self) -> Iterable[Finding]:
-        unknown = len(self._gold_unknown)
-        if not self._gold_known and unknown >= MIN_FOR_PATTERN and self._gold_queries >= MIN_FOR_PATTERN:
-            yield noted(
-                "gold_id_space",
-                Level.BLOCK,
-                f"none of the gold ids of {self._gold_queries} queries is known to any list or inventory "
-                f"(first: {next(iter(self._gold_unknown))!r}): labels and index are of different builds",
-                "Re-key the gold by content hash or id_map, or pass the gold of this run.",
-            )
 
     def _arm_findings(self) -> Iterable[Finding]:
         for arm, n in self._arms.items():
@@ -166,21 +172,21 @@ class Preflight:
                 yield noted(
                     "dead_arm",
                     Level.WARN,
-                    f"arm {arm} returned nothing on all {n} queries",
+                    f"arm {arm} returned nothing on {n:,} of {queries(n)}",
                     f"Check that {arm} has an index, a tokenizer for the language, and no filter that matches nothing.",
                 )
             elif self._constant[arm] >= max(MIN_FOR_PATTERN, n // 2):
                 yield noted(
                     "constant_scores",
                     Level.WARN,
-                    f"arm {arm}: every hit has the same score in {self._constant[arm]} of {n} queries",
+                    f"arm {arm}: every hit has the same score in {self._constant[arm]:,} of {queries(n)}",
                     "Log the raw score of the engine; ranks made from equal scores are arrival order.",
                 )
             if self._errored[arm]:
                 yield noted(
                     "arm_errored",
                     Level.WARN,
-                    f"arm {arm} failed on {self._errored[arm]} of {n} queries",
+                    f"arm {arm} failed on {self._errored[arm]:,} of {queries(n)}",
                     "See arm_status.error of those queries.",
                 )
         for arm in self._settings.pipeline.arms or ():
@@ -199,7 +205,7 @@ class Preflight:
                 yield noted(
                     "lexical_share_zero",
                     Level.WARN,
-                    f"no chunk in the top K of {self.n} queries came from {', '.join(lexical)} alone",
+                    f"no chunk in the top K of {queries(self.n)} came from {', '.join(lexical)} alone",
                     "Hybrid search may be vector-only: look for a floor on the fused list, or a fusion weight of 0.",
                 )
 
@@ -208,31 +214,16 @@ class Preflight:
             yield noted(
                 "reranker_noop",
                 Level.WARN,
-                f"the reranker changed no order on all {self._reranked} queries",
+                f"the reranker changed no order on all {queries(self._reranked)}",
                 "Map its scores to documents by its own index and keep them in full precision.",
             )
 
-    def _gold_findings(self, set_aside: int) -> Iterable[Finding]:
-        if set_aside:
-            yield noted(
-                "rows_set_aside",
-                Level.WARN,
-                f"{set_aside} rows could not be read and are left out",
-                "See the messages at the end of the report.",
-            )
-        if self._gold_unknown and self._gold_known:
-            yield noted(
-                "unknown_gold",
-                Level.WARN,
-                f"{len(self._gold_unknown)} gold ids are known to no list and no inventory "
-                f"(first: {next(iter(self._gold_unknown))!r})",
-                "Check that they are of this corpus build; give chunks.jsonl, aliases or id_map.",
-            )
+    def _run_findings(self) -> Iterable[Finding]:
         if self.n < self._settings.audit.min_queries:
             yield noted(
                 "few_queries",
                 Level.WARN,
-                f"{self.n} queries: intervals are wide, and small differences mean nothing",
+                f"{queries(self.n)}: intervals are wide, and small differences mean nothing",
                 f"Audit at least {self._settings.audit.min_queries} real queries.",
             )
         if self.n and self._synthetic == self.n:
@@ -251,21 +242,34 @@ class Preflight:
             )
 
     def _list_findings(self) -> Iterable[Finding]:
-        said = {
-            "zero_based": "have ranks that start at 0; the position in the list is used",
-            "rank_disorder": "have ranks that repeat or go back; the position in the list is used",
-            "rank_gaps": "have gaps in their ranks; the position in the list is used",
-            "not_in_score_order": "are not in score order; the order is kept as logged",
-            "repeated_ids": "hold an id twice; it counts once, at its first position",
+        odd = {
+            "zero_based": ("ranks start at 0", "the position in the list is used"),
+            "rank_disorder": ("ranks repeat or go back", "the position in the list is used"),
+            "rank_gaps": ("ranks have gaps", "the position in the list is used"),
+            "not_in_score_order": ("scores neither fall nor rise", "the order is kept as logged"),
+            "repeated_ids": ("an id stands twice", "it counts once, at its first position"),
         }
         for name, n in self._untidy.items():
-            if n:
-                yield noted(name, Level.INFO, f"{n} lists {said[name]}", "Nothing to do if that is how the step works.")
+            what, so = odd[name]
+            where = f"in {counted(n, 'list')} (first: {self._first_untidy[name]})"
+            yield noted(name, Level.INFO, f"{what} {where}; {so}", "Nothing to do if that is how the step works.")
+        if self._appeared:
+            where = "; ".join(
+                f"{name}: {queries(n)}, first {self._first_appeared[name]}"
+                for name, n in sorted(self._appeared.items())
+            )
+            yield noted(
+                "id_from_nowhere",
+                Level.WARN,
+                f"ids stand in a list and not in what it was made from ({where}): a list was cut in the log, an arm is "
+                "not logged, or ids differ",
+                "Log every list whole, as the step got or gave it; map ids that differ with id_map.",
+            )
         if self._over_k:
             yield noted(
                 "context_over_k",
                 Level.WARN,
-                f"{self._over_k} queries packed more chunks than k_final says",
+                f"more chunks than k_final says were packed for {queries(self._over_k)}",
                 "Log the K that the generator really got; metrics are cut at k_final.",
             )
         if self._under_k == self.n and self.n >= MIN_FOR_PATTERN:

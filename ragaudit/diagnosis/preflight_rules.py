@@ -2,9 +2,13 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pydantic import BaseModel
 
 from ragaudit.config import Settings
 from ragaudit.diagnosis.facts import moment, same_model
+from ragaudit.model.counting import queries
 from ragaudit.model.inventory import Inventory
 from ragaudit.model.result import Finding, Level
 
@@ -39,7 +43,7 @@ def missing_field_findings(missing: Counter[str], n: int) -> Iterable[Finding]:
     """A finding for each field that some queries lack: what that makes undecidable and how to log it."""
     for name, (level, undecided, how) in _FIELDS.items():
         if missing[name]:
-            share = "every query" if missing[name] == n else f"{missing[name]} of {n} queries"
+            share = "every query" if missing[name] == n else f"{missing[name]:,} of {queries(n)}"
             yield noted(f"missing_{name}", level, f"{share} without {name}: cannot decide {undecided}", f"Log {how}.")
 
 
@@ -116,22 +120,21 @@ def _vector_findings(inventory: Inventory, settings: Settings) -> Iterable[Findi
 
 def config_findings(settings: Settings) -> Iterable[Finding]:
     """Settings that later commands stop without, and those that leave steps undecided."""
-    pipeline = settings.pipeline
-    if not pipeline.model_fields_set and not pipeline.model_extra:
+    if not said(settings.pipeline):
         yield noted(
             "missing_pipeline",
             Level.WARN,
             "no [pipeline] in ragaudit.toml: thresholds, fusion, filter mode and budgets are unknown",
             "Run `ragaudit init` and write down what the pipeline does.",
         )
-    if settings.acl is None:
+    if settings.acl is None or "rule" not in settings.acl.model_fields_set:
         yield noted(
             "missing_acl_rule",
             Level.WARN,
             'no [acl] rule: "any principal in common" is assumed',
             'Write [acl] rule = "any" or "all" in ragaudit.toml.',
         )
-    if settings.gates is None:
+    if not settings.gates:
         yield noted(
             "missing_gates",
             Level.INFO,
@@ -145,3 +148,29 @@ def config_findings(settings: Settings) -> Iterable[Finding]:
             "no [experiment] index_write: no index may be changed for an experiment",
             'Write [experiment] index_write = "test" when a test index may be changed.',
         )
+
+
+def k_findings(configured: int | None, ks: Mapping[int, int]) -> Iterable[Finding]:
+    """The K of [pipeline] against those of the traces, given with how many queries have each."""
+    others = {k: n for k, n in ks.items() if k != configured}
+    if configured is None or not others:
+        return
+    logged = max(others, key=lambda k: (others[k], -k))
+    yield noted(
+        "k_final_differs",
+        Level.WARN,
+        f"[pipeline] k_final is {configured}, {others[logged]:,} of {queries(sum(ks.values()))} say {logged}: "
+        "metrics are cut at what each query says",
+        "Correct the one that is not the K of the generator.",
+    )
+
+
+def said(given: Any) -> bool:
+    """Whether a table holds a value. An empty table says nothing; `[]`, `""` and `false` are values."""
+    if isinstance(given, BaseModel):
+        return said(given.model_dump(exclude_unset=True))
+    if isinstance(given, Mapping):
+        return any(said(value) for value in given.values())
+    if isinstance(given, list | tuple) and given:
+        return any(said(value) for value in given)
+    return given is not None

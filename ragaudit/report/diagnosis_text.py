@@ -141,6 +141,9 @@ def _undecided(diagnosis: Diagnosis, width: int) -> Iterator[str]:
         )
     for field in diagnosis.log:
         yield from wrap(f"log {for_terminal(field)}", width, first="  > ", rest="    ")
+    if diagnosis.delivered and diagnosis.outcome is Outcome.UNDETERMINED:
+        unjudged = "or audit with --scope retrieval: evidence in the prompt is then a pass, whatever was answered"
+        yield from wrap(unjudged, width, first="  > ", rest="    ")
 
 
 def _causes(diagnosis: Diagnosis, causes: Mapping[str, CauseInfo], width: int) -> Iterator[str]:

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from ragaudit.model.counting import counted as counted
+from ragaudit.model.counting import queries as queries
 from ragaudit.model.diagnosis import STAGES, Stage
 from ragaudit.model.result import JUDGED, METRICS, Estimate, Summary
 
@@ -54,16 +56,6 @@ def bar(value: float, most: float, width: int) -> str:
 def k_named(k: int | None) -> str:
     """`K = 5`; None = it varies."""
     return "K varies from query to query" if k is None else f"K = {k}"
-
-
-def counted(n: int, noun: str, plural: str | None = None) -> str:
-    """`1 query`, `1,240 queries`."""
-    return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
-
-
-def queries(n: int) -> str:
-    """`1 query`, `1,240 queries`."""
-    return counted(n, "query", "queries")
 
 
 def listed(words: Sequence[str], joint: str = "and") -> str:

@@ -5,10 +5,11 @@ from collections.abc import Iterator, Sequence
 from ragaudit.model.result import Finding, Level
 from ragaudit.report.clean import for_terminal
 from ragaudit.report.figures import counted
-from ragaudit.report.layout import WIDTH, wrap
+from ragaudit.report.layout import WIDTH, heading, wrap
 
 MARKS = {Level.BLOCK: "X", Level.WARN: "!", Level.INFO: "."}
 INDENT = " " * 10
+MESSAGES_SHOWN = 10
 
 
 def by_weight(findings: Sequence[Finding]) -> list[Finding]:
@@ -21,6 +22,26 @@ def finding_lines(finding: Finding, width: int = WIDTH) -> Iterator[str]:
     first = f"  {MARKS[finding.severity]} {finding.severity.value:<6}"
     yield from wrap(for_terminal(finding.message), width, first=first, rest=INDENT)
     yield from wrap(for_terminal(finding.fix), width, first=f"{INDENT}> ", rest=f"{INDENT}  ")
+
+
+def messages_text(messages: Sequence[str], kept: int, width: int = WIDTH) -> str:
+    """The first messages about single places of the input; empty when there is none.
+
+    Args:
+        messages: Each with file, line and field.
+        kept: At this many the readers kept no more.
+        width: Columns.
+    """
+    if not messages:
+        return ""
+    lines = [heading("Left out or repaired while reading", width)]
+    for message in messages[:MESSAGES_SHOWN]:
+        lines += wrap(for_terminal(message), width, first="  - ", rest="    ")
+    more = len(messages) - MESSAGES_SHOWN
+    if more > 0:
+        at_least = "at least " if len(messages) >= kept else ""
+        lines.append(f"  and {at_least}{more} more: `ragaudit check BUNDLE --json` lists up to {kept}")
+    return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
 def findings_text(name: str, findings: Sequence[Finding], width: int = WIDTH) -> str:

@@ -121,8 +121,9 @@ def _notes(summary: Summary, width: int) -> Iterator[str]:
     said += [pattern.message for pattern in summary.patterns[:SHOWN]]
     if summary.set_aside:
         aside = sum(file.set_aside for file in summary.run.inputs.values())
-        rows = counted(aside or len(summary.set_aside), "input row")
-        said.append(f"{rows} could not be read. First: {summary.set_aside[0]}")
+        what = f"{counted(aside, 'input row')} left out" if aside else "the input was read with repairs"
+        said.append(f"{what}. First message: {summary.set_aside[0]}")
+        said.append("`ragaudit check BUNDLE` lists what was left out or repaired, by file, line and field.")
     if said:
         yield heading("Worth knowing", width)
     for note in said:

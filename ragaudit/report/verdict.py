@@ -24,6 +24,11 @@ def verdict(summary: Summary) -> str:
             first += "; what was logged does not name the stage of any"
     elif undecided == n:
         first = f"None of {queries(n)} could be decided from what was logged"
+        if summary.delivered_unjudged == n:
+            first = (
+                f"The evidence reached the prompt for {n:,} of {queries(n)}, and nobody judged the "
+                f"{'answer' if n == 1 else 'answers'}: `--scope retrieval` counts that as a pass"
+            )
     else:
         first = f"None of {queries(n)} fails"
     if undecided and undecided != n:

@@ -126,11 +126,16 @@ def translated(path: Path) -> Iterator[None]:
 
 
 def _explained(error: sqlite3.Error) -> str:
-    said = str(error)
+    said, name = str(error), getattr(error, "sqlite_errorname", "")
     if "locked" in said or "busy" in said:
         return "another process is writing it. Wait for it, or choose another name with -o."
     if "full" in said:
         return "the disk is full. Free some space and run the same command: it resumes."
+    if name.startswith("SQLITE_IOERR") and "READ" not in name:
+        return (
+            f"cannot be written ({said}). Check the disk, a quota, and limits of a file's size (ulimit -f); "
+            "then run the same command: it resumes."
+        )
     if "unable to open" in said or "readonly" in said or "read-only" in said:
         return f"cannot be opened ({said}). Check the path and its permissions."
     if "not a database" in said:

@@ -1,10 +1,13 @@
 """Writes an audit file: into `<out>.partial`, batch by batch, then one atomic rename. Interrupted, it resumes."""
 
+import heapq
 import json
 import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import count
+from operator import itemgetter
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -26,7 +29,7 @@ class AuditWriter:
     """A context manager that fills one audit file.
 
     Leaving the block without `finish` keeps `<out>.partial` and touches nothing else: a later writer with the same
-    `key` goes on from it, one with another key discards it.
+    `key` goes on from it, one with another key puts it under another name.
     """
 
     def __init__(self, out: Path, *, key: str) -> None:
@@ -40,6 +43,8 @@ class AuditWriter:
         self.partial = out.with_name(out.name + ".partial")
         self.resumed = False
         """Whether rows of an interrupted audit were found and kept."""
+        self.put_by: Path | None = None
+        """Where what stood in the way of `<out>.partial` is now; None = nothing did."""
         self._key = key
         self._next = 1
 
@@ -67,18 +72,21 @@ class AuditWriter:
             return {query_id for (query_id,) in self._connection.execute("SELECT query_id FROM queries")}
 
     def stored(self) -> Iterator[QueryResult]:
-        """The results stored so far, one at a time: what a resumed run must count without computing it again."""
+        """The results stored so far, one at a time, in the order of the traces: what a resumed run must count.
+
+        Sums and resamples depend on the order, and a resumed run gives the numbers of one that was never interrupted.
+        """
         with schema.translated(self.partial):
-            for (result,) in self._connection.execute("SELECT result FROM results ORDER BY seq"):
+            for result in self._in_order("results", "result"):
                 try:
                     yield QueryResult.model_validate_json(result)
                 except ValidationError as error:
                     raise AuditFileError(f"{self.partial}: damaged. Delete it and run the same command.") from error
 
     def stored_judgements(self) -> Iterator[Judgement]:
-        """What the judge said about the queries stored so far."""
+        """What the judge said about the queries stored so far, in the order of the traces."""
         with schema.translated(self.partial):
-            for (judgement,) in self._connection.execute("SELECT judgement FROM judgements ORDER BY seq"):
+            for judgement in self._in_order("judgements", "judgement"):
                 try:
                     yield unpack_judgement(judgement)
                 except ValueError as error:
@@ -173,18 +181,25 @@ class AuditWriter:
                 f"{self.out}: cannot be put in place ({error.strerror}). The finished audit is {self.partial}."
             ) from error
 
+    def _in_order(self, table: str, column: str) -> Iterator[Any]:
+        """A column in the order of the traces. The rows of leaks come first in the file, and are merged in."""
+        sql = f"SELECT (seq + {schema.LEAK_OFFSET}) % {schema.LEAK_OFFSET}, {column} FROM {table} WHERE seq "
+        leaks, others = (self._connection.execute(f"{sql} {side} 0 ORDER BY seq") for side in ("<", ">"))
+        return (value for _, value in heapq.merge(leaks, others, key=itemgetter(0)))
+
     def _resume(self) -> sqlite3.Connection | None:
-        """The interrupted audit, if it is one of the same run and whole."""
-        if not self.partial.exists():
+        """The interrupted audit, if it is one of the same run and whole. Anything else in its place is put by."""
+        if not self.partial.exists() or not self.partial.stat().st_size:
             return None
         connection = sqlite3.connect(self.partial, isolation_level=None, timeout=0.5)
-        kept = False
+        kept, empty = False, False
         try:
             _prepare(connection)
             schema.check(connection, self.partial)
             kept = bool(connection.execute("SELECT value = ? FROM meta WHERE name = 'key'", (self._key,)).fetchone()[0])
+            empty = connection.execute("SELECT 1 FROM queries").fetchone() is None
         except AuditFileError:
-            pass  # of another version, or cut off while it was being created: nothing to go on from
+            pass  # of another version, or no audit: nothing to go on from
         except sqlite3.OperationalError:
             raise  # a live writer holds it, or it may not be opened: not ours to delete
         except sqlite3.DatabaseError:
@@ -192,7 +207,20 @@ class AuditWriter:
         finally:
             if not kept:
                 connection.close()
+        if not kept and not empty:
+            self._put_by()
         return connection if kept else None
+
+    def _put_by(self) -> None:
+        """Rename what is in the way: somebody may still want to go on with it."""
+        numbered = (self.partial.with_name(f"{self.partial.name}.{n}") for n in count(1))
+        self.put_by = next(path for path in numbered if not path.exists())
+        try:
+            self.partial.rename(self.put_by)
+        except OSError as error:
+            raise AuditFileError(
+                f"{self.partial}: in the way, and cannot be renamed ({error.strerror}). Choose another name with -o."
+            ) from error
 
     def _start(self) -> sqlite3.Connection:
         # The journal goes first: left beside a new file of the same name, SQLite would roll it back into that.

@@ -91,7 +91,7 @@ def stand_in(monkeypatch, findings=(WARNING,), raising=None):
     """Put a small audit in the place of the real one; returns the calls it got."""
     calls = []
 
-    def audit(opened, out, *, limit=None, judge=None, progress=None):
+    def audit(opened, out, *, limit=None, judge=None, progress=None, saying=None):
         calls.append({"bundle": opened, "out": out, "limit": limit, "judge": judge})
         traces = list(read_traces(opened, limit=limit))
         results = [result(trace.query_id) for trace in traces]

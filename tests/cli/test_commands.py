@@ -117,7 +117,8 @@ def test_a_tape_without_any_model_is_refused(here, capsys):
         (["audit", "absent"], 3, "absent: no such folder"),
         (["audit", "b", "-o", "thesis.txt"], 2, "thesis.txt: exists and is not an audit file"),
         (["audit", "b", "-o", "no/where.audit"], 2, "its folder does not exist"),
-        (["audit", "b", "--config", "none.toml"], 3, "none.toml: no such file"),
+        (["audit", "b", "--config", "none.toml"], 2, "none.toml: no such file. Check what was passed as --config."),
+        (["audit", "b", "--chunks", "none.jsonl"], 3, "none.jsonl: no such file"),
         (["audit"], 2, "Name a BUNDLE folder, or at least --traces FILE."),
     ],
 )
@@ -146,9 +147,82 @@ def test_check_lists_findings_and_succeeds(here, monkeypatch, capsys):
 def test_check_as_json_puts_blocking_findings_first_and_exits_with_3(here, monkeypatch, capsys):
     stand_in(monkeypatch, findings=(WARNING, BLOCK))
     document = json.loads(told(["check", bundle(here / "b"), "--json"], capsys, code=3).out)
-    assert list(document) == ["schema", "run", "blocked", "preflight"]
-    assert document["blocked"] is True
+    assert list(document) == ["schema", "run", "blocked", "preflight", "messages"]
+    assert (document["blocked"], document["messages"]) == (True, [])
     assert [finding["severity"] for finding in document["preflight"]] == ["block", "warn"]
+
+
+def damaged(folder, lines):
+    """A bundle with one good trace and so many lines that are none."""
+    path = bundle(folder, "q1") / "traces.jsonl"
+    path.write_text(path.read_text() + '{"query_id": "q2", "k_final": 2, "final_context_ids": []}\n' * lines)
+    return folder
+
+
+WRONG = "query_text: missing. Log the text that the user asked."
+
+
+def test_check_names_file_line_and_field_of_the_first_ten_rows_left_out(here, capsys):
+    said = told(["check", damaged(here / "b", 12)], capsys).out
+    assert "  ! warn  12 rows left out that could not be read\n" in said
+    _, shown = said.split("-- Left out or repaired while reading ------------------------------------------\n")
+    assert shown.splitlines() == [
+        *(f"  - traces.jsonl:{line}: {WRONG}" for line in range(2, 12)),
+        "  and 2 more: `ragaudit check BUNDLE --json` lists up to 100",
+    ]
+
+
+def test_check_counts_no_further_than_the_readers_kept(here, capsys):
+    said = told(["check", damaged(here / "b", 120)], capsys).out
+    assert said.endswith("  and at least 90 more: `ragaudit check BUNDLE --json` lists up to 100\n")
+
+
+def test_check_as_json_holds_the_messages_by_place(here, capsys):
+    document = json.loads(told(["check", damaged(here / "b", 2), "--json"], capsys).out)
+    assert document["messages"] == [{"place": f"traces.jsonl:{n}", "message": WRONG} for n in (2, 3)]
+
+
+def test_check_of_a_clean_bundle_ends_with_its_findings(here, capsys):
+    assert "Left out or repaired" not in told(["check", bundle(here / "b")], capsys).out
+
+
+def test_the_summary_of_an_audit_names_the_command_that_lists_what_was_left_out(here, capsys):
+    said = " ".join(told(["audit", damaged(here / "b", 2)], capsys).out.split())
+    assert f"2 input rows left out. First message: traces.jsonl:2: {WRONG}" in said
+    assert "`ragaudit check BUNDLE` lists what was left out or repaired, by file, line and field." in said
+
+
+def test_a_run_with_repairs_alone_is_not_said_to_have_lost_rows(here, capsys):
+    path = bundle(here / "b") / "traces.jsonl"
+    path.write_bytes(path.read_bytes().replace(b"refund window?", b"refund \xff?", 1))
+    said = " ".join(told(["audit", here / "b"], capsys).out.split())
+    assert "the input was read with repairs. First message: traces.jsonl:1: byte" in said
+    assert "could not be read" not in said
+    assert "1 line held bytes that are not UTF-8, read as U+FFFD" in said
+
+
+def test_an_audit_of_misses_alone_is_not_refused(here, capsys):
+    path = bundle(here / "b", *(f"q{n}" for n in range(6))) / "traces.jsonl"
+    lines = [line.replace("c9", f"z{n}") for n, line in enumerate(path.read_text().splitlines())]
+    path.write_text("\n".join(lines) + "\n")
+    assert "no list holds 6 gold ids (first: 'z0')" in " ".join(told(["audit", here / "b"], capsys).out.split())
+    path.write_text("\n".join(lines).replace('"z', '"doc-') + "\n")
+    said = told(["audit", here / "b"], capsys, code=3)
+    assert "traces and gold are of different id spaces" in said.err
+
+
+def test_evidence_that_was_delivered_and_never_judged_names_the_scope(here, capsys):
+    path = bundle(here / "b", "q1") / "traces.jsonl"
+    path.write_text(path.read_text().replace('["c9"]', '["c1"]'))
+    said = " ".join(told(["audit", here / "b", "-o", "x.audit"], capsys).out.split())
+    assert (
+        "The evidence reached the prompt for 1 of 1 query, and nobody judged the answer: `--scope retrieval` counts "
+        "that as a pass."
+    ) in said
+    hint = "> or audit with --scope retrieval: evidence in the prompt is then a pass, whatever was answered"
+    assert hint in " ".join(told(["show", "x.audit", "q1"], capsys).out.split())
+    told(["audit", here / "b", "-o", "x.audit", "--scope", "retrieval"], capsys)
+    assert "--scope" not in told(["show", "x.audit", "q1"], capsys).out
 
 
 # --- show ----------------------------------------------------------------------------------------------------------
@@ -253,7 +327,18 @@ def test_init_writes_a_configuration_that_loads_and_never_overwrites(here, capsy
     said = told(["init", "."], capsys, code=2)
     assert "ragaudit.toml: exists" in said.err
     assert (here / "ragaudit.toml").read_text() == written
-    assert "Name a folder that exists" in told(["init", "absent"], capsys, code=2).err
+
+
+def test_init_makes_the_folder_that_is_named(here, capsys):
+    told(["init", "runs/my-run"], capsys)
+    assert names(here / "runs" / "my-run") == ["ragaudit.toml"]
+
+
+def test_init_says_when_a_file_stands_where_the_folder_should(here, capsys):
+    (here / "notes").write_text("mine")
+    said = told(["init", "notes"], capsys, code=2)
+    assert said.err == "ragaudit: notes: no folder can be made there (File exists). Name another.\n"
+    assert (here / "notes").read_text() == "mine"
 
 
 def test_init_as_json_names_the_file(here, capsys):

@@ -1,5 +1,7 @@
+import json
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 import pytest
@@ -15,7 +17,11 @@ RUN = "import sys; from ragaudit.cli.main import run; sys.argv[0] = 'ragaudit'; 
 
 def python(code, *arguments, **options):
     return subprocess.run(
-        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=60, check=False, **options
+        [sys.executable, "-c", code, *arguments],
+        text=True,
+        timeout=60,
+        check=False,
+        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options,
     )
 
 
@@ -110,6 +116,36 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path):
     )
     done = python(code)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+FULL = Path("/dev/full")
+UNWRITTEN = "ragaudit: stdout: cannot be written (No space left on device). Free some space, or write elsewhere.\n"
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
+@pytest.mark.parametrize(
+    "arguments", [["stages"], ["--help"], ["show", "RUN", "q1"], ["report", "RUN", "--format", "json"]]
+)
+def test_a_stdout_on_a_full_disk_is_said_and_is_no_bug(arguments, tmp_path):
+    path = str(write_audit(tmp_path / "run.audit"))
+    with FULL.open("w") as full:
+        done = python(RUN, *(path if word == "RUN" else word for word in arguments), stdout=full)
+    assert (done.returncode, done.stderr) == (2, UNWRITTEN)
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
+def test_a_stderr_on_a_full_disk_hides_neither_the_result_nor_the_exit_code(tmp_path):
+    with FULL.open("w") as full:
+        made = python(RUN, "init", str(tmp_path / "b"), "--json", stderr=full)
+        missing = python(RUN, "show", str(tmp_path / "absent.audit"), "q1", stderr=full)
+    assert (made.returncode, missing.returncode, missing.stdout) == (0, 3, "")
+    assert json.loads(made.stdout) == {"written": str(tmp_path / "b" / "ragaudit.toml")}
+
+
+def test_the_package_runs_as_a_module_under_its_own_name():
+    done = subprocess.run([sys.executable, "-m", "ragaudit", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("ragaudit 0.")
+    assert subprocess.run([sys.executable, "-m", "ragaudit", "show"], capture_output=True).returncode == 2
 
 
 def test_the_console_script_exits_with_the_code(tmp_path):

@@ -114,7 +114,10 @@ def test_the_report_says_what_was_read_how_and_what_an_audit_cannot_decide(here,
 
 def test_gold_ids_that_no_text_can_match_say_to_pass_the_chunks(here, capsys):
     said = told(["import", "deepeval", DATA / "deepeval" / "goldens.json", "-o", "traces.jsonl"], capsys)
-    assert "  X block none of the gold ids of 5 queries is known to any list or inventory\n" in said.out
+    assert (
+        "X block none of the 5 gold ids of 5 queries is in any list, and no listed id looks like them (gold: "
+        "'kb-001#0', listed: 'text-491e83a78575f48c'): traces and gold are of different id spaces"
+    ) in flat(said.out)
     fix = "> Pass --chunks chunks.jsonl: hits were logged as texts only, and their ids are looked up there."
     assert fix in flat(said.out)
     assert said.err == "Wrote traces.jsonl. An audit of it would stop, as said above.\n"

@@ -14,9 +14,11 @@ from test_causes import SAMPLES
 
 from ragaudit.config import AclSettings, Settings, load_settings
 from ragaudit.diagnosis.preflight import Preflight
+from ragaudit.diagnosis.preflight_input import _REPAIRS
 from ragaudit.diagnosis.registry import CAUSES, STAGE_NOTES
 from ragaudit.model.diagnosis import Diagnosis, Outcome, Severity
 from ragaudit.model.pipeline import Pipeline
+from ragaudit.readers.problems import Problems
 
 DEMO = Path(__file__).resolve().parents[2] / "examples" / "demo"
 RULES = r"(?:acls?|filters?|permissions?|access (?:control|rule|check)s?|authoriz\w+|tenant (?:check|clause|filter))"
@@ -159,11 +161,16 @@ def test_no_evidence_and_no_log_suggestion_proposes_wider_access(verdicts: dict[
 
 def test_no_preflight_finding_proposes_wider_access() -> None:
     said: set[str] = set()
+    problems = Problems()
+    for line, kind in enumerate((*_REPAIRS, "unknown"), 1):
+        problems.note(kind, "traces.jsonl", line, "is odd. Correct it.")
+    problems.set_aside("not_json", "traces.jsonl", 98, "is wrong. Correct it.")
+    problems.set_aside("duplicate_query_id", "traces.jsonl", 99, "is wrong. Correct it.")
     for _, parts in (*twisted(), *incidents()):
         settings = Settings(pipeline=Pipeline.model_validate(parts.pipeline or {}))
         preflight = Preflight(identities_of(parts), settings)
         preflight.watch(trace_of(parts))
-        said.update(text for found in preflight.findings(1) for text in (found.message, found.fix))
+        said.update(text for found in preflight.findings(problems) for text in (found.message, found.fix))
     assert len(said) > 50
     assert [text for text in said if PATTERN.search(text)] == []
 

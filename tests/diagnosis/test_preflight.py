@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from ragaudit.config import AclSettings, Settings
 from ragaudit.diagnosis import preflight as preflight_module
-from ragaudit.diagnosis import preflight_rules
+from ragaudit.diagnosis import preflight_gold, preflight_input, preflight_rules
 from ragaudit.diagnosis.preflight import Preflight
+from ragaudit.diagnosis.preflight_gold import form_of
 from ragaudit.evidence.identity import Identities
 from ragaudit.model.inventory import Chunk, Index, Inventory, Source
 from ragaudit.model.pipeline import Pipeline
@@ -40,7 +41,7 @@ TRACE: dict[str, Any] = {
 }
 SETTINGS: dict[str, Any] = {
     "pipeline": {"arms": ["dense"], "thresholds": []},
-    "acl": {},
+    "acl": {"rule": "any"},
     "gates": {"recall@k": 0.8},
     "experiment": {"index_write": "test"},
     "audit": {"min_queries": 3},
@@ -58,12 +59,20 @@ class Run:
     drop: tuple[str, ...] = ()
     """Keys of the trace that are left out, or tables: "sources", "chunks", "index", "pipeline", "acl", ..."""
     n: int = 6
-    set_aside: int = 0
+    problems: tuple[str, ...] = ()
+    """Kinds of what a reader noted, each at a line of its own; "-" before it = the line was set aside."""
     each: Callable[[int], dict[str, Any]] = lambda n: {}
 
 
 def findings(run: Run) -> dict[str, Finding]:
-    found = watched(run).findings(run.set_aside)
+    problems = Problems()
+    for line, kind in enumerate(run.problems, 1):
+        if kind.startswith("-"):
+            problems.set_aside(kind[1:], "traces.jsonl", line, "is wrong. Correct it.")
+        else:
+            problems.note(kind, "traces.jsonl", line, "is odd. Correct it.")
+            problems.done("traces.jsonl", line)
+    found = watched(run).findings(problems)
     assert len({finding.check for finding in found}) == len(found)
     return {finding.check: finding for finding in found}
 
@@ -74,7 +83,11 @@ def watched(run: Run) -> Preflight:
         row = merged(merged({**TRACE, "query_id": f"q{n}"}, run.trace), run.each(n))
         rows.append({key: value for key, value in row.items() if key not in run.drop and value is not None})
     sources = None if "sources" in run.drop else {"s": Source(source_id="s")}
-    chunks = None if "chunks" in run.drop else {"c1": Chunk(chunk_id="c1", source_id="s")}
+    rows_of = (
+        Chunk(chunk_id="c1", source_id="s", aliases=("other name",), parent_id="parent"),
+        Chunk(chunk_id="parent", kind="parent"),
+    )
+    chunks = None if "chunks" in run.drop else {row.chunk_id: row for row in rows_of}
     index = None if "index" in run.drop else Index.model_validate(merged(INDEX, run.index))
     said = {key: value for key, value in merged(SETTINGS, run.settings).items() if key not in run.drop}
     settings = Settings.model_validate({**said, "pipeline": Pipeline.model_validate(said.get("pipeline", {}))})
@@ -97,18 +110,19 @@ CASES: dict[str, tuple[Run, Run, str]] = {
     "gold_id_space": (
         Run({"gold_ids": ["x"]}, each=lambda n: {"gold_ids": [f"x{n}"]}),
         Run({"gold_ids": ["c1"]}),
-        "none of the gold ids of 6 queries is known to any list or inventory (first: 'x0'): labels and index are of "
-        "different builds",
+        "none of the 6 gold ids of 6 queries is known to chunks.jsonl or any list (first: 'x0'): traces and gold are "
+        "of different id spaces",
     ),
     "unknown_gold": (
         Run(each=lambda n: {"gold_ids": [f"x{n}" if n else "c1"]}),
         Run(),
-        "5 gold ids are known to no list and no inventory (first: 'x1')",
+        "no list and no inventory knows 5 gold ids (first: 'x1'): labels of another build, or chunks that were never "
+        "stored",
     ),
     "dead_arm": (
         Run(hybrid(arms={"bm25": []}), settings=TWO_ARMS),
         Run(hybrid(), settings=TWO_ARMS),
-        "arm bm25 returned nothing on all 6 queries",
+        "arm bm25 returned nothing on 6 of 6 queries",
     ),
     "constant_scores": (
         Run({"arms": {"dense": TIED}}),
@@ -131,7 +145,55 @@ CASES: dict[str, tuple[Run, Run, str]] = {
         Run({"after_rerank": RERANKED[::-1]}),
         "the reranker changed no order on all 6 queries",
     ),
-    "rows_set_aside": (Run(set_aside=2), Run(), "2 rows could not be read and are left out"),
+    "rows_set_aside": (
+        Run(problems=("-not_json", "-cut", "-duplicate_id")),
+        Run(problems=("-duplicate_id",)),
+        "2 rows left out that could not be read",
+    ),
+    "rows_repeated": (
+        Run(problems=("-duplicate_query_id", "-not_json")),
+        Run(problems=("-not_json",)),
+        "1 row left out that came before under the same id: the first counts",
+    ),
+    "invalid_utf8": (Run(problems=("invalid_utf8",)), Run(), "1 line held bytes that are not UTF-8, read as U+FFFD"),
+    "lone_surrogate": (
+        Run(problems=("lone_surrogate",) * 2),
+        Run(),
+        "2 lines held half of a surrogate pair, read as U+FFFD",
+    ),
+    "not_a_number": (Run(problems=("not_a_number",)), Run(), "1 value not finite (NaN, Infinity), read as null"),
+    "rank_not_integer": (
+        Run(problems=("rank_not_integer",) * 2),
+        Run(),
+        "2 ranks not a whole number, read as null; the position in the list is used",
+    ),
+    "field_dropped": (
+        Run(problems=("field_dropped",) * 3),
+        Run(),
+        "3 fields could not be read and left out; the rows are used without",
+    ),
+    "gold_outside_groups": (
+        Run(problems=("gold_outside_groups",)),
+        Run(),
+        "1 query with gold in no group of gold_groups, which is left out",
+    ),
+    "gold_differs_from_qrels": (
+        Run(problems=("gold_differs_from_qrels",) * 2),
+        Run(),
+        "2 queries with other gold in the trace than in the qrels; the trace counts",
+    ),
+    "qrels_without_trace": (Run(problems=("qrels_without_trace",)), Run(), "1 query id of the qrels in no trace"),
+    "qrels_not_judged": (
+        Run(problems=("qrels_not_judged",)),
+        Run(),
+        "1 line of the qrels with a negative grade (not judged), left out",
+    ),
+    "id_from_nowhere": (
+        Run({"after_rerank": [{"id": "c9"}, {"id": "c1"}, {"id": "c8"}]}, n=3),
+        Run({"after_rerank": [{"id": "c4"}, {"id": "c1"}]}, n=3),
+        "ids stand in a list and not in what it was made from (after_rerank: 3 queries, first 'c9' of 'q0'): a list "
+        "was cut in the log, an arm is not logged, or ids differ",
+    ),
     "few_queries": (Run(n=2), Run(n=3), "2 queries: intervals are wide, and small differences mean nothing"),
     "synthetic_only": (
         Run({"slices": {"origin": "Synthetic"}}),
@@ -146,7 +208,7 @@ CASES: dict[str, tuple[Run, Run, str]] = {
     "context_over_k": (
         Run({"k_final": 2}),
         Run({"k_final": 3}),
-        "6 queries packed more chunks than k_final says",
+        "more chunks than k_final says were packed for 6 queries",
     ),
     "context_under_k": (
         Run({"k_final": 4}),
@@ -156,27 +218,27 @@ CASES: dict[str, tuple[Run, Run, str]] = {
     "zero_based": (
         Run({"arms": {"dense": [{**hit, "rank": hit["rank"] - 1} for hit in HITS]}}),
         Run(),
-        "6 lists have ranks that start at 0; the position in the list is used",
+        "ranks start at 0 in 6 lists (first: arm:dense of 'q0'); the position in the list is used",
     ),
     "rank_disorder": (
         Run({"arms": {"dense": [{"id": "c1", "rank": 2}, {"id": "c2", "rank": 1}]}}),
         Run(),
-        "6 lists have ranks that repeat or go back; the position in the list is used",
+        "ranks repeat or go back in 6 lists (first: arm:dense of 'q0'); the position in the list is used",
     ),
     "rank_gaps": (
         Run({"arms": {"dense": [{"id": "c1", "rank": 1}, {"id": "c2", "rank": 3}]}}),
         Run(),
-        "6 lists have gaps in their ranks; the position in the list is used",
+        "ranks have gaps in 6 lists (first: arm:dense of 'q0'); the position in the list is used",
     ),
     "not_in_score_order": (
         Run({"arms": {"dense": [{"id": f"c{n}", "score": s} for n, s in ((1, 0.5), (2, 0.9), (3, 0.7))]}}),
         Run({"arms": {"dense": [{"id": f"c{n}", "score": s} for n, s in ((1, 0.1), (2, 0.2), (3, 0.3))]}}),
-        "6 lists are not in score order; the order is kept as logged",
+        "scores neither fall nor rise in 6 lists (first: arm:dense of 'q0'); the order is kept as logged",
     ),
     "repeated_ids": (
         Run({"arms": {"dense": [{"id": "c1"}, {"id": "c1"}]}}),
         Run(),
-        "6 lists hold an id twice; it counts once, at its first position",
+        "an id stands twice in 6 lists (first: arm:dense of 'q0'); it counts once, at its first position",
     ),
     "missing_inventory": (
         Run(drop=("sources",)),
@@ -229,6 +291,11 @@ CASES: dict[str, tuple[Run, Run, str]] = {
         "no [pipeline] in ragaudit.toml: thresholds, fusion, filter mode and budgets are unknown",
     ),
     "missing_acl_rule": (Run(drop=("acl",)), Run(), 'no [acl] rule: "any principal in common" is assumed'),
+    "k_final_differs": (
+        Run(settings={"pipeline": {"k_final": 20}}, each=lambda n: {"k_final": 4 if n == 5 else 3}),
+        Run(settings={"pipeline": {"k_final": 3}}),
+        "[pipeline] k_final is 20, 5 of 6 queries say 3: metrics are cut at what each query says",
+    ),
     "missing_gates": (Run(drop=("gates",)), Run(), "no [gates]: `ragaudit gate` will stop"),
     "missing_index_write": (
         Run(drop=("experiment",)),
@@ -305,11 +372,13 @@ def test_the_finding_does_not_fire_when_the_one_value_is_right(check: str) -> No
 
 
 def test_every_check_in_the_source_has_a_case() -> None:
-    """The names of findings are literals in the two modules; a new one needs a case here."""
-    text = "".join(Path(module.__file__).read_text(encoding="utf-8") for module in (preflight_module, preflight_rules))
+    """The names of findings are literals in the modules; a new one needs a case here."""
+    modules = (preflight_module, preflight_gold, preflight_input, preflight_rules)
+    text = "".join(Path(module.__file__).read_text(encoding="utf-8") for module in modules)
     named = set(re.findall(r'noted\(\s*"(\w+)"', text)) | set(
-        re.findall(r'^            "(\w+)": "', text, re.MULTILINE)
+        re.findall(r'^            "(\w+)": \(', text, re.MULTILINE)
     )
+    named |= set(preflight_input._REPAIRS)
     named |= {f"missing_{name}" for name in preflight_rules._FIELDS} | {"mixed_models", "mixed_dimensions"}
     assert named == set(CASES)
 
@@ -331,6 +400,142 @@ def test_gold_that_only_the_source_table_knows_is_known() -> None:
     assert "unknown_gold" not in findings(Run(each=lambda n: {"gold_ids": ["s"]}))
     mapped = Run({"gold_ids": ["elsewhere"], "id_map": {"c1": "elsewhere"}})
     assert {"unknown_gold", "gold_id_space"}.isdisjoint(findings(mapped))
+
+
+# --- gold of another id space --------------------------------------------------------------------------------------
+
+
+def of(pattern: str, n: int = 6, **run: Any) -> dict[str, Finding]:
+    """A run whose query n has the gold `pattern` with n in the place of `#`."""
+    return findings(Run(each=lambda i: {"gold_ids": [pattern.replace("#", str(i))]}, n=n, **run))
+
+
+def test_misses_without_an_inventory_are_no_proof_of_another_id_space() -> None:
+    """The gold looks like the listed ids: whoever audits only failing queries has such a run."""
+    found = of("z#", drop=("sources", "chunks", "index"))
+    assert "gold_id_space" not in found
+    assert found["unknown_gold"].severity is Level.WARN
+    assert found["unknown_gold"].message == (
+        "no list holds 6 gold ids (first: 'z0'): these queries miss them, or the labels are of another build"
+    )
+    assert found["unknown_gold"].fix == (
+        "Give a whole chunks.jsonl, which tells the two apart; map other ids with id_map."
+    )
+
+
+def test_without_an_inventory_gold_that_looks_like_no_listed_id_blocks() -> None:
+    found = of("doc-#", drop=("sources", "chunks", "index"))
+    assert found["gold_id_space"].message == (
+        "none of the 6 gold ids of 6 queries is in any list, and no listed id looks like them (gold: 'doc-0', listed: "
+        "'c1'): traces and gold are of different id spaces"
+    )
+    assert "unknown_gold" not in found
+
+
+def test_four_gold_ids_prove_nothing() -> None:
+    assert {"unknown_gold"} == {"unknown_gold", "gold_id_space"} & set(of("doc-#", n=4, drop=("chunks", "index")))
+    assert {"gold_id_space"} == {"unknown_gold", "gold_id_space"} & set(of("doc-#", n=5, drop=("chunks", "index")))
+
+
+def test_one_unknown_gold_id_of_many_queries_is_a_warning_and_one_id() -> None:
+    found = of("z1", n=60)
+    assert "gold_id_space" not in found
+    assert found["unknown_gold"].message == (
+        "no list and no inventory knows 1 gold id (first: 'z1'): labels of another build, or chunks that were never "
+        "stored"
+    )
+
+
+def test_an_inventory_that_is_partial_proves_nothing() -> None:
+    found = of("z#", index={"complete": False})
+    assert "gold_id_space" not in found
+    assert found["unknown_gold"].message.startswith("no list holds 6 gold ids")
+
+
+def test_an_inventory_that_knows_no_listed_id_proves_nothing() -> None:
+    """It may be the inventory that is of another build."""
+    other = {"arms": {"dense": [{"id": "k1"}, {"id": "k2"}]}, "final_context_ids": ["k1"], "prompt_ids": ["k1"]}
+    found = of("z#", trace=other)
+    assert "gold_id_space" not in found
+    assert "unknown_gold" in found
+
+
+@pytest.mark.parametrize(
+    ("each", "form"),
+    [
+        ("c12", "a9"),
+        ("doc-12#p3", "a-9#a9"),
+        ("4711", "9"),
+        ("Größe_7", "a_9"),
+        ("", ""),
+        ("3f2a91c0-77be-4d01-9a55-0c1d2e3f4a5b", "x"),
+        ("doc1p2", "x"),
+        ("sha256:ab", "a9:a"),
+    ],
+)
+def test_an_id_looks_like_its_runs_of_letters_and_digits_and_a_hash_like_any_other(each: str, form: str) -> None:
+    assert form_of(each) == form
+
+
+# --- lists that do not follow from each other ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "explained",
+    [
+        Run({"after_rerank": [{"id": "k9"}], "id_map": {"k9": "c1"}}),
+        Run({"after_rerank": [{"id": "parent"}]}),
+        Run({"after_rerank": [{"id": "other name"}]}),
+        Run({"after_rerank": [{"id": "c9"}], "rerank_input": [{"id": "c9"}, {"id": "c1"}]}),
+        Run({"final_context_ids": ["c1", "c9"]}),
+        Run({"fused": [{"id": "c9"}]}, settings=TWO_ARMS),
+        Run({"after_rerank": [{"id": "c9"}]}, drop=("arms",)),
+    ],
+)
+def test_an_id_that_something_explains_is_no_finding(explained: Run) -> None:
+    """A mapped id, a parent, an alias, the reranker's own input, packing, an arm or a list that is not logged."""
+    assert "id_from_nowhere" not in findings(explained)
+
+
+def test_fused_ids_that_no_arm_returned_are_named() -> None:
+    found = findings(Run({"fused": [{"id": "c1"}, {"id": "c9"}]}))["id_from_nowhere"]
+    assert "(fused: 6 queries, first 'c9' of 'q0')" in found.message
+
+
+# --- only values are evidence --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("check", "settings"),
+    [
+        ("missing_pipeline", {"pipeline": {"embedding": {"query": {}}, "search": {"dense": {}}, "thresholds": [{}]}}),
+        ("missing_acl_rule", {"acl": {}}),
+        ("missing_gates", {"gates": {}}),
+        ("missing_index_write", {"experiment": {}}),
+    ],
+)
+def test_an_empty_table_says_nothing(check: str, settings: dict[str, Any]) -> None:
+    table = next(iter(settings))
+    given = Settings.model_validate({**SETTINGS, **settings})
+    assert check in {finding.check for finding in Preflight(Identities.of(Inventory()), given).findings()}, table
+
+
+@pytest.mark.parametrize("pipeline", [{"thresholds": []}, {"embedding": {"query": {"prefix": ""}}}, {"own": {"a": 0}}])
+def test_any_value_says_something(pipeline: dict[str, Any]) -> None:
+    given = Settings.model_validate({**SETTINGS, "pipeline": pipeline})
+    checks = {finding.check for finding in Preflight(Identities.of(Inventory()), given).findings()}
+    assert "missing_pipeline" not in checks
+
+
+def test_a_kind_of_remark_that_preflight_does_not_know_is_counted_all_the_same() -> None:
+    found = findings(Run(problems=("some_new_repair",) * 2))["some_new_repair"]
+    assert (found.severity, found.message) == (Level.INFO, "2 remarks on the input: some new repair")
+
+
+def test_one_of_a_thing_is_not_said_in_the_plural() -> None:
+    found = findings(Run(hybrid(arms={"bm25": []}), settings=TWO_ARMS, n=1))
+    assert found["few_queries"].message == "1 query: intervals are wide, and small differences mean nothing"
+    assert found["dead_arm"].message == "arm bm25 returned nothing on 1 of 1 query"
 
 
 def test_the_one_k_of_the_run_is_none_when_queries_differ() -> None:

@@ -1,4 +1,5 @@
 import shutil
+import signal
 import sqlite3
 from contextlib import closing
 
@@ -112,6 +113,36 @@ def test_an_interrupted_audit_resumes_where_it_stopped(out):
         assert [r.query_id for r in reader.page()] == ["q1", "q2"]
 
 
+def test_a_resumed_audit_counts_its_rows_in_the_order_of_the_traces_leaks_among_them(out):
+    rows = [row(f"q{n}", severity=Severity.LEAK if n in (2, 5) else Severity.NORMAL) for n in range(1, 7)]
+    with AuditWriter(out, key="k1") as writer:
+        writer.add(rows)
+    with AuditWriter(out, key="k1") as writer:
+        assert list(writer.stored()) == [result for result, _ in rows]
+
+
+def test_a_file_that_may_grow_no_further_is_not_called_damaged(out):
+    """SQLite calls a limit of a file's size (`ulimit -f`) a disk I/O error."""
+    resource = pytest.importorskip("resource", reason="only POSIX limits the size of a file")
+    was = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    with AuditWriter(out, key="k1") as writer:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, was[1]))
+        try:
+            with pytest.raises(AuditFileError) as refused:
+                for n in range(2_000):
+                    writer.add([row(f"q{n}", evidence=("x" * 5_000,))])
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, was)
+            signal.signal(signal.SIGXFSZ, ignored)
+    assert str(refused.value) == (
+        f"{out}.partial: cannot be written (disk I/O error). Check the disk, a quota, and limits of a file's size "
+        "(ulimit -f); then run the same command: it resumes."
+    )
+    with AuditWriter(out, key="k1") as writer:
+        assert writer.resumed
+
+
 def test_an_inventory_that_an_interrupted_audit_stored_is_kept(out):
     inventory = Inventory.of(None, {"c1": Chunk(chunk_id="c1", text="30 days")}, None)
     with AuditWriter(out, key="k1") as writer:
@@ -121,17 +152,46 @@ def test_an_inventory_that_an_interrupted_audit_stored_is_kept(out):
         assert reader.chunk("c1") == Chunk(chunk_id="c1", text="30 days")
 
 
-@pytest.mark.parametrize("left", ["another key", "garbage", "empty"])
-def test_a_partial_that_is_not_of_this_run_is_discarded(out, left):
+def left(out, what):
+    """Something that stands in the place of the unfinished file; its bytes."""
     partial = out.with_name("run.audit.partial")
-    if left == "another key":
+    if what in ("another run", "another version"):
         with AuditWriter(out, key="k0") as writer:
             writer.add([row("q1")])
+    elif what == "another run without rows":
+        with AuditWriter(out, key="k0"):
+            pass
     else:
-        partial.write_bytes(b"not a database at all, but long enough" * 40 if left == "garbage" else b"")
-    partial.with_name("run.audit.partial-journal").write_bytes(b"stale")
+        partial.write_bytes(b"not a database at all, but long enough" * 40 if what == "garbage" else b"")
+    if what == "another version":
+        set_pragma(partial, "user_version", 99)
+    return partial.read_bytes()
+
+
+@pytest.mark.parametrize("what", ["another run", "another version", "garbage"])
+def test_what_an_interrupted_audit_of_another_run_did_is_put_by_and_can_be_taken_up_again(out, what):
+    before = left(out, what)
     with AuditWriter(out, key="k1") as writer:
-        assert not writer.resumed
+        assert writer.put_by == out.with_name("run.audit.partial.1")
+        assert writer.done_ids() == set()
+        assert writer.put_by.read_bytes() == before
+        writer.add([row("q2")])
+    assert names(out.parent) == ["run.audit.partial", "run.audit.partial.1"]
+    with AuditWriter(out, key="k2") as writer:
+        assert writer.put_by == out.with_name("run.audit.partial.2")
+        writer.finish(summary())
+    if what == "another run":
+        out.with_name("run.audit.partial.1").rename(out.with_name("run.audit.partial"))
+        with AuditWriter(out, key="k0") as writer:
+            assert (writer.done_ids(), writer.put_by) == ({"q1"}, None)
+
+
+@pytest.mark.parametrize("what", ["another run without rows", "nothing"])
+def test_an_unfinished_file_that_holds_nothing_is_replaced(out, what):
+    left(out, what)
+    out.with_name("run.audit.partial-journal").write_bytes(b"stale")
+    with AuditWriter(out, key="k1") as writer:
+        assert (writer.resumed, writer.put_by) == (False, None)
         assert writer.done_ids() == set()
         writer.add([row("q2")])
         writer.finish(summary())

@@ -86,7 +86,7 @@ def audited(streams: Streams, bundle: Bundle, out: Path, limit: int | None, judg
     """Audit with progress; say what an interruption leaves behind."""
     try:
         with streams.progress("traces", limit) as progress:
-            return audit(bundle, out, limit=limit, judge=judge, progress=progress)
+            return audit(bundle, out, limit=limit, judge=judge, progress=progress, saying=streams.say)
     except KeyboardInterrupt:
         streams.say(f"What was done is kept in {out}.partial; run the same command again to resume.")
         raise

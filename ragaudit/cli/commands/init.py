@@ -16,15 +16,19 @@ from ragaudit.errors import ConfigError
 @quiet_option
 @click.pass_obj
 def command(streams: Streams, folder: Path, as_json: bool) -> None:
-    """Write a commented ragaudit.toml into DIR (default: here). A file that is there is never overwritten."""
+    """Write a commented ragaudit.toml into DIR (default: here; made if it is missing). Nothing is overwritten."""
     path = folder / "ragaudit.toml"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"{folder}: no folder can be made there ({error.strerror}). Name another.") from error
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(starter_toml())
     except FileExistsError:
         raise ConfigError(f"{path}: exists. Edit it, or name another folder.") from None
     except OSError as error:
-        raise ConfigError(f"{path}: cannot be written ({error.strerror}). Name a folder that exists.") from error
+        raise ConfigError(f"{path}: cannot be written ({error.strerror}). Name another folder.") from error
     if as_json:
         streams.json({"written": str(path)})
     else:
