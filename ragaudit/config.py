@@ -400,8 +400,8 @@ min_queries = 30                      # fewer queries than this is a finding
 
 # Who may read what: how a user's principals (`user_acl`) match the ACL of a source or chunk.
 [acl]
-rule = "any"                          # one principal in common is enough; "all": every principal of the ACL is held
-everyone = []                         # principals that every user holds without logging them, e.g. ["public"]
+# rule = "any"                        # one principal in common is enough; "all": every principal of the ACL is held
+# everyone = []                       # principals that every user holds without logging them, e.g. ["public"]
 
 # The thresholds a run must hold, chosen from the baseline. Missing gates are a finding and stop `ragaudit gate`.
 # [gates]

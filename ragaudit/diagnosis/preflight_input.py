@@ -43,6 +43,18 @@ _REPAIRS: Mapping[str, tuple[Level, str, str, str]] = {
         "could not be read and left out; the rows are used without",
         "Write each field as docs/data.md says.",
     ),
+    "field_misnamed": (
+        Level.WARN,
+        "name",
+        "of a field that is close to one ragaudit reads, and is not read",
+        "Rename it, or leave it if it is your own.",
+    ),
+    "qrels_empty": (
+        Level.WARN,
+        "file",
+        "of qrels without a judgement",
+        "Write `query id grade` lines, or leave the file out.",
+    ),
     "gold_outside_groups": (
         Level.WARN,
         "query",

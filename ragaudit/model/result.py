@@ -213,6 +213,6 @@ class Summary(Concluded):
     judge: JudgeNote | None = None
     experiments: tuple[Experiment, ...] = ()
     set_aside: tuple[str, ...] = ()
-    """The first messages about input rows that could not be read."""
+    """The first messages about input rows that were left out or repaired."""
     behind: int = 0
     """Results that were replaced after these figures were made, because judging was cut off, or goes on."""

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO, cast
 
 from ragaudit.errors import InputError
 from ragaudit.readers.lines import LineError, parse_json, read_lines
+from ragaudit.readers.objects import read_objects
 from ragaudit.readers.parquet import is_parquet, parquet_rows
 from ragaudit.readers.problems import Problems
 from ragaudit.redact.fields import Walker
@@ -30,7 +31,9 @@ def json_lines(
     path: Path, name: str, walker: Walker, problems: Problems, write: Write, prepare: Callable[[Any], Any], step: Step
 ) -> None:
     """A row a line, from JSON Lines or Parquet. A row that cannot be read is set aside with its place."""
-    rows: Iterator[tuple[int, Any]] = parquet_rows(path, name) if is_parquet(path) else read_lines(path, name, problems)
+    rows: Iterator[tuple[int, Any]] = (
+        parquet_rows(path, name) if is_parquet(path) else read_objects(path, name, problems)
+    )
     for number, raw in rows:
         try:
             value = parse_json(raw, name, number, problems) if isinstance(raw, bytes) else raw
