@@ -13,6 +13,7 @@ from ragaudit.evidence.spans import find
 from ragaudit.judge.progress import Tally
 from ragaudit.model.inventory import Inventory
 from ragaudit.model.judgement import ANSWER_COLUMN, FoundEvidence, Judgement, JudgeSample, JudgeState, Side, Verdict
+from ragaudit.model.pipeline import Pipeline
 from ragaudit.model.trace import Answer, Gold, GoldMode, Trace
 from ragaudit.readers.bundle import Bundle, read_traces
 
@@ -66,12 +67,13 @@ class Judge:
         batch: Sequence[Trace],
         identities: Identities,
         acl: AclSettings,
+        pipeline: Pipeline,
         search: Searchable,
         progress: Callable[[int], None],
     ) -> dict[str, Judgement]:
         """Judge the queries of a batch that want it, by query id; `progress` is told how many are judged."""
         said: dict[str, Judgement] = {}
-        for judgement in self.over(samples_of(batch, identities, acl, search)):
+        for judgement in self.over(samples_of(batch, identities, acl, pipeline, search)):
             said[judgement.query_id] = judgement
             progress(len(said))
         return said
@@ -116,17 +118,18 @@ def wants_judge(trace: Trace) -> bool:
 def samples(bundle: Bundle, *, limit: int | None = None) -> Iterator[JudgeSample]:
     """What the judge would be asked about, one sample a query that wants it."""
     search = searchable(bundle.inventory)
-    acl = bundle.settings.acl or AclSettings()
-    yield from samples_of(read_traces(bundle, limit=limit), Identities.of(bundle.inventory), acl, search)
+    settings, identities = bundle.settings, Identities.of(bundle.inventory)
+    traces = read_traces(bundle, limit=limit)
+    yield from samples_of(traces, identities, settings.acl or AclSettings(), settings.pipeline, search)
 
 
 def samples_of(
-    traces: Iterable[Trace], identities: Identities, acl: AclSettings, search: Searchable
+    traces: Iterable[Trace], identities: Identities, acl: AclSettings, pipeline: Pipeline, search: Searchable
 ) -> Iterator[JudgeSample]:
     """One sample for each of these traces that wants a judge."""
     for trace in traces:
         if wants_judge(trace):
-            yield sample_of(trace, identities, acl, search)
+            yield sample_of(trace, identities, acl, pipeline.with_overrides(trace.config), search)
 
 
 def complete(trace: Trace, judgement: Judgement, settings: JudgeSettings, inventory: Inventory) -> Judged:

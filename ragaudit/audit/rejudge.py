@@ -298,7 +298,9 @@ def _traces(audited: Audited, ids: Collection[str], stop: Callable[[], bool]) ->
 
 
 def _sample(audited: Audited, trace: Trace) -> JudgeSample:
-    return sample_of(trace, audited.around.identities, audited.around.acl, audited.search)
+    around = audited.around
+    pipeline = around.settings.pipeline.with_overrides(trace.config)
+    return sample_of(trace, around.identities, around.acl, pipeline, audited.search)
 
 
 def _has_failed(judgement: Judgement) -> bool:

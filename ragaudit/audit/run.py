@@ -107,9 +107,14 @@ def audit(
         for batch in _batches(todo, BATCH if judge is None else JUDGED_BATCH):
             judgements = {}
             if judge is not None:
-                judgements = judge.ask(batch, identities, acl, search, lambda n: progress(tally.n + n))
+                judgements = judge.ask(
+                    batch, identities, acl, settings.pipeline, search, lambda n: progress(tally.n + n)
+                )
             results = diagnose_batch(batch, around, judgements)
-            shown = [without_unreadable_text(trace, identities, acl) for trace in batch]
+            shown = [
+                without_unreadable_text(trace, identities, acl, settings.pipeline.with_overrides(trace.config))
+                for trace in batch
+            ]
             writer.add(list(zip(results, shown, strict=True)), judgements)
             for result in results:
                 tally.add(result)

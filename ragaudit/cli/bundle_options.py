@@ -9,7 +9,7 @@ import click
 from ragaudit.cli.options import PATH, Command
 from ragaudit.config import load_settings
 from ragaudit.errors import ConfigError
-from ragaudit.readers.bundle import Bundle, BundlePaths, locate, open_bundle
+from ragaudit.readers.bundle import Bundle, BundlePaths, locate, open_bundle, why_no_file
 
 _FILES = {
     "traces": "One row a query (jsonl or Parquet).",
@@ -44,14 +44,14 @@ def find(folder: Path | None, files: Mapping[str, Path | None]) -> BundlePaths:
 
     Raises:
         UsageError: neither a folder nor traces were named.
-        ConfigError: the file of settings that was named is not there.
+        ConfigError: what was named as the file of settings is not there, or no file.
         InputError: there are no traces, or another file that was named is not there.
     """
     if folder is None and files.get("traces") is None:
         raise click.UsageError("Name a BUNDLE folder, or at least --traces FILE.")
     config = files.get("config")
     if config is not None and not config.is_file():
-        raise ConfigError(f"{config}: no such file. Check what was passed as --config.")
+        raise ConfigError(f"{config}: {why_no_file(config, 'config')}")
     return locate(folder, **files)
 
 

@@ -70,7 +70,7 @@ def _may_be_starved(f: GoldFacts) -> bool:
         return True
     sent = dict(clauses(f.trace.filters_applied))
     for arm in f.missed_arms:
-        kept = sum(Match.NO not in _met(f, hit.id, hit.metadata, sent) for hit in arm.hits)
+        kept = sum(Match.NO not in _met(f, hit.id, sent) for hit in arm.hits)
         if kept < (f.k if arm.matching is None else min(f.k, arm.matching)) and not arm.did_not_run:
             return True
     return False
@@ -85,19 +85,17 @@ def _may_be_crowded(f: GoldFacts) -> bool:
     for arm in f.missed_arms:
         above = arm.hits[: arm.place.rank - 1] if arm.place else arm.hits
         for hit in above:
-            if Match.NO in _met(f, hit.id, hit.metadata, {**sent, **unsent}):
+            if Match.NO in _met(f, hit.id, {**sent, **unsent}):
                 return True
-            if unsent and Match.UNKNOWN in _met(f, hit.id, hit.metadata, unsent):
+            if unsent and Match.UNKNOWN in _met(f, hit.id, unsent):
                 return True
     return False
 
 
-def _met(f: GoldFacts, hit_id: str, logged: object, wanted: dict[str, object]) -> set[Match]:
-    """How a hit meets each clause, by its row in the chunk table, else by what was logged with it."""
-    chunk = f.identities.inventory.chunk(hit_id)
-    metadata = chunk.metadata if chunk is not None and chunk.metadata is not None else logged
-    held = metadata if isinstance(metadata, dict) else None
-    return {match(want, held, name) for name, want in wanted.items()}
+def _met(f: GoldFacts, hit_id: str, wanted: dict[str, object]) -> set[Match]:
+    """How a hit meets each clause, by what is stored of it and was logged with it."""
+    metadata = f.query.access.metadata(hit_id)
+    return {match(want, metadata, name) for name, want in wanted.items()}
 
 
 def in_order(stages: Sequence[Stage] | set[Stage]) -> tuple[Stage, ...]:

@@ -5,11 +5,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 
+from ragaudit.diagnosis.filter_facts import FilterFacts
 from ragaudit.diagnosis.query_facts import QueryFacts
-from ragaudit.evidence.acl import Access
 from ragaudit.evidence.journey import GoldRow, Place
-from ragaudit.evidence.predicate import ACL_KEY, Match, clauses, match
-from ragaudit.evidence.principals import clause_meets, meets
 from ragaudit.evidence.sources import named_lexical, named_vector
 from ragaudit.model.inventory import ChunkKind, Index, IndexArm
 from ragaudit.model.pipeline import Search
@@ -329,55 +327,15 @@ class GoldFacts:
     # --- filter ------------------------------------------------------------------------------------------------
 
     @cached_property
-    def filter_matches(self) -> Mapping[str, Match]:
-        """How the gold's stored metadata meets each clause of the filter that was sent."""
-        filters = dict(clauses(self.trace.filters_applied))
-        for arm in self.arms:
-            if arm.status is not None and not arm.holds(self.k):
-                filters.update(clauses(arm.status.filter))
-        chunk = self.row.chunk
-        metadata = None
-        if chunk is not None:
-            known = {"source_id": chunk.source_id, "language": chunk.language, "lang": chunk.language}
-            metadata = {**{k: v for k, v in known.items() if v is not None}, **(chunk.metadata or {})}
-        return {name: match(condition, metadata, name) for name, condition in filters.items()}
-
-    @cached_property
-    def access(self) -> Access:
-        """What the query's user may read."""
-        return Access(self.trace, self.identities, self.acl)
-
-    @property
-    def stored_acl_admits(self) -> bool | None:
-        """Does the ACL as stored in the index, word for word, admit this user? None when it is not known."""
-        chunk, user = self.row.chunk, self.trace.user_acl
-        held = None if user is None else (*user, *self.acl.everyone)
-        return meets(chunk.acl if chunk else None, held, self.acl)
-
-    @cached_property
-    def sent_acl_holds(self) -> Mapping[str, bool | None]:
-        """Where an `acl` clause was sent (an arm, or "" for the query) -> does the stored ACL meet what it sent?"""
-        sent = {name: status.filter or {} for name, status in (self.trace.arm_status or {}).items()}
-        sent[""] = self.trace.filters_applied or {}
-        acl, user = self.row.chunk.acl if self.row.chunk else None, self.trace.user_acl
-        return {
-            name: clause_meets(filters[ACL_KEY], acl, user, self.acl)
-            for name, filters in sent.items()
-            if ACL_KEY in filters
-        }
+    def filter(self) -> FilterFacts:
+        """How the gold meets the filters that were sent."""
+        of_arms = [arm.status.filter for arm in self.arms if arm.status is not None and not arm.holds(self.k)]
+        return FilterFacts(self.query.access, self.row, of_arms, self.probe_says("filter_passes"))
 
     @property
     def filter_cleared(self) -> bool:
-        """A filter is known not to have dropped the gold: none was sent, or each clause is known to hold for it."""
-        if self.probe_says("filter_passes") is True:
-            return True
-        if self.stored_acl_admits is False or self.trace.filters_applied is None:
-            return False
-        sent = [s.filter for s in (self.trace.arm_status or {}).values() if s.filter]
-        if not self.trace.filters_applied and not sent:
-            return True
-        held = all(found is Match.YES for found in self.filter_matches.values())
-        return held and all(met is True for met in self.sent_acl_holds.values())
+        """A filter is known not to have dropped the gold."""
+        return self.filter.cleared
 
     @property
     def filter_runs_first(self) -> bool:

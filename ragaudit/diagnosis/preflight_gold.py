@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 
 from ragaudit.diagnosis.preflight_rules import noted
+from ragaudit.evidence.logged import logged_source
 from ragaudit.model.counting import counted, queries
 from ragaudit.model.inventory import Inventory
 from ragaudit.model.result import Finding, Level
@@ -42,10 +43,16 @@ class GoldIds:
         if not trace.gold:
             return
         self._queries += 1
-        listed = {hit.id for hits in trace.lists().values() for hit in hits}
+        hits = [hit for each in trace.lists().values() for hit in each]
+        listed = {hit.id for hit in hits}
+        sources = {logged_source(hit) for hit in hits}
         listed.update(trace.final_context_ids or (), trace.prompt_ids or (), (trace.id_map or {}).values())
         for gold in trace.gold:
-            if gold.id in listed or self._is_known(gold):
+            if (
+                gold.id in listed
+                or not sources.isdisjoint((gold.id, gold.source_id or gold.id))
+                or self._is_known(gold)
+            ):
                 self._known += 1
             elif len(self._unknown) < MOST:
                 self._unknown[gold.id] = None
@@ -107,10 +114,15 @@ class GoldIds:
         first = next(iter(self._unknown))
         if self._whole_table and self._fits:
             return f"is known to chunks.jsonl or any list (first: {quoted(first)})"
-        if self._looks and not self._alike:
+        if self._looks and not self._alike and all(map(_is_numbered, (*self._forms, *self._looks))):
             like = next(iter(self._looks.values()))
             return f"is in any list, and no listed id looks like them (gold: {quoted(first)}, listed: {quoted(like)})"
         return None
+
+
+def _is_numbered(form: str) -> bool:
+    """It follows a scheme. Names in words (`late-fees`) may all look different and be of one id space."""
+    return form == "x" or "9" in form
 
 
 def form_of(each: str) -> str:

@@ -21,9 +21,9 @@ def out_of_nowhere(trace: Trace, identities: Identities, arms: Iterable[str]) ->
     for name, made, before in _steps(trace, arms):
         ids = {hit.id for hits in before for hit in hits}
         new = [hit.id for hit in made if hit.id not in ids]
-        had = {_canonical(each, trace, identities) for each in ids} if new else ids
+        had = {identities.canonical(each, trace) for each in ids} if new else ids
         for each in new:
-            one = _canonical(each, trace, identities)
+            one = identities.canonical(each, trace)
             if one not in had and had.isdisjoint(identities.children.get(one, ())):
                 return name, each
     return None
@@ -42,8 +42,3 @@ def _steps(trace: Trace, arms: Iterable[str]) -> Iterator[tuple[str, Ranking, li
         yield "after_rerank", trace.after_rerank, [trace.fused]
     elif len(logged) == 1 and whole:
         yield "after_rerank", trace.after_rerank, list(logged.values())
-
-
-def _canonical(each: str, trace: Trace, identities: Identities) -> str:
-    mapped = (trace.id_map or {}).get(each, each)
-    return identities.inventory.by_alias.get(mapped, mapped)

@@ -9,7 +9,6 @@ from ragaudit.diagnosis.query_facts import QueryFacts, RunFacts
 from ragaudit.diagnosis.query_verdict import Scope, query_verdict, with_foreign
 from ragaudit.evidence.identity import Identities
 from ragaudit.evidence.journey import QueryEvidence
-from ragaudit.evidence.leaks import foreign_hits
 from ragaudit.model.diagnosis import Diagnosis
 from ragaudit.model.pipeline import Pipeline
 
@@ -34,12 +33,11 @@ def diagnose(
         scope: "retrieval" counts delivered evidence as a pass even when nobody judged the answer.
     """
     trace = evidence.trace
-    foreign = foreign_hits(trace, identities, pipeline, acl)
-    query = QueryFacts(evidence, pipeline, identities, acl, run, foreign)
+    query = QueryFacts(evidence, pipeline, identities, acl, run)
     facts = [
         GoldFacts(query, position) for position in range(len(evidence.gold)) if evidence.gold[position].gold.grade >= 1
     ]
     verdicts = [with_access_doubt(f, gold_verdict(f)) for f in facts]
     result = query_verdict(trace, facts, verdicts, scope)
-    result = with_foreign(result, foreign) if foreign else result
+    result = with_foreign(result, query.foreign) if query.foreign else result
     return with_assumptions(result, assumed_fields(trace, pipeline))

@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from ragaudit.config import AclSettings
+from ragaudit.evidence.access import Access
 from ragaudit.evidence.fusion import Recomputed, best_of, contributing, recompute, rrf_constant, takes_best
 from ragaudit.evidence.identity import Identities
 from ragaudit.evidence.journey import QueryEvidence
-from ragaudit.evidence.leaks import Foreign
+from ragaudit.evidence.leaks import Foreign, foreign_hits
 from ragaudit.model.pipeline import Pipeline
 from ragaudit.model.trace import ArmState, ArmStatus, Ranking
 
@@ -36,7 +37,6 @@ class QueryFacts:
         identities: Identities,
         acl: AclSettings,
         run: RunFacts,
-        foreign: tuple[Foreign, ...] = (),
     ) -> None:
         self.evidence = evidence
         self.trace = evidence.trace
@@ -44,16 +44,20 @@ class QueryFacts:
         self.identities = identities
         self.acl = acl
         self.run = run
-        self.foreign = foreign
+
+    @cached_property
+    def access(self) -> Access:
+        """What the query's user may read."""
+        return Access(self.trace, self.identities, self.acl, self.pipeline)
+
+    @cached_property
+    def foreign(self) -> tuple[Foreign, ...]:
+        """What reached the context against the rules."""
+        return foreign_hits(self.access)
 
     def canonical(self, hit_id: str) -> str:
-        """The id that this hit has in the gold's id space."""
-        if self.trace.id_map and hit_id in self.trace.id_map:
-            return self.trace.id_map[hit_id]
-        inventory = self.identities.inventory
-        if not inventory.by_alias or (inventory.chunks is not None and hit_id in inventory.chunks):
-            return hit_id
-        return inventory.by_alias.get(hit_id, hit_id)
+        """The one id for all names of this hit."""
+        return self.identities.canonical(hit_id, self.trace)
 
     @cached_property
     def unlogged_arms(self) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from functools import cached_property
 from ragaudit.config import AclSettings
 from ragaudit.diagnosis.facts import ArmFacts, GoldFacts
 from ragaudit.diagnosis.query_facts import QueryFacts, RunFacts
-from ragaudit.evidence.acl import Access
+from ragaudit.evidence.access import Access
 from ragaudit.evidence.identity import Identities, Via, standing
 from ragaudit.evidence.journey import gather
 from ragaudit.evidence.predicate import Match, clauses, match
@@ -85,7 +85,7 @@ class Case:
     @cached_property
     def access(self) -> Access:
         """What the query's user may read."""
-        return Access(self.trace, self.store.identities, self.store.acl)
+        return Access(self.trace, self.store.identities, self.store.acl, self.pipeline)
 
     @property
     def arms(self) -> tuple[ArmFacts, ...]:

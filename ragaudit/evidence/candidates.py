@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ragaudit.config import AclSettings
-from ragaudit.evidence.acl import Access
+from ragaudit.evidence.access import Access
 from ragaudit.evidence.identity import Identities
 from ragaudit.evidence.lexical import LexicalIndex
 from ragaudit.evidence.predicate import Match, clauses, match
-from ragaudit.evidence.principals import admits
 from ragaudit.model.inventory import ChunkKind, Inventory
 from ragaudit.model.judgement import JudgeSample, SampleChunk
+from ragaudit.model.pipeline import Pipeline
 from ragaudit.model.trace import Trace
 
 MAX_DEEPER = 12
@@ -69,14 +69,19 @@ def _passages(text: str) -> Iterator[str]:
         yield passage
 
 
-def sample_of(trace: Trace, identities: Identities, acl: AclSettings, search: Searchable) -> JudgeSample:
-    """One query as the judge sees it; `chunks` is None when a packed text is unknown: half a context proves nothing."""
-    texts, inventory, access = _texts(trace), identities.inventory, Access(trace, identities, acl)
+def sample_of(
+    trace: Trace, identities: Identities, acl: AclSettings, pipeline: Pipeline, search: Searchable
+) -> JudgeSample:
+    """One query as the judge sees it; `pipeline` is what it ran under.
+
+    `chunks` is None when a packed text is unknown or may not be shown: half a context proves nothing.
+    """
+    texts, access = _texts(trace), Access(trace, identities, acl, pipeline)
     packed = trace.prompt_ids if trace.prompt_ids is not None else trace.final_context_ids
     chunks = None
-    readable = [i for i in packed or () if access.may_read(i) is not False]
-    if packed is not None and all(_text(i, texts, inventory) for i in readable):
-        chunks = tuple(_shown(dict.fromkeys(packed), trace, inventory, access, texts, {}))
+    if packed is not None:
+        shown = tuple(_shown(dict.fromkeys(packed), access, texts, {}))
+        chunks = shown if len(shown) == len(set(packed)) else None
     answer = trace.answer
     return JudgeSample(
         query_id=trace.query_id,
@@ -84,20 +89,14 @@ def sample_of(trace: Trace, identities: Identities, acl: AclSettings, search: Se
         answer=answer.text if answer else None,
         reference=trace.reference,
         chunks=chunks,
-        candidates=tuple(_candidates(trace, inventory, acl, access, search, texts)) if trace.reference else (),
+        candidates=tuple(_candidates(access, search, texts)) if trace.reference else (),
         answerable=trace.answerable,
         abstained=answer.abstained if answer else None,
     )
 
 
-def _candidates(
-    trace: Trace,
-    inventory: Inventory,
-    acl: AclSettings,
-    access: Access,
-    search: Searchable,
-    texts: Mapping[str, str],
-) -> Iterator[SampleChunk]:
+def _candidates(access: Access, search: Searchable, texts: Mapping[str, str]) -> Iterator[SampleChunk]:
+    trace = access.trace
     packed = {*(trace.final_context_ids or ()), *(trace.prompt_ids or ())}
     where: dict[str, tuple[int, str]] = {}
     for name, hits in trace.lists().items():
@@ -109,25 +108,20 @@ def _candidates(
     found = search.chunks.search(words, MAX_SEARCHED + len(packed) + len(deeper))
     searched = [chunk_id for chunk_id in found if chunk_id not in packed and chunk_id not in where][:MAX_SEARCHED]
     named = {**{i: where[i][1] for i in deeper}, **{i: "inventory" for i in searched}}
-    yield from _shown(dict.fromkeys([*deeper, *searched]), trace, inventory, access, texts, named)
+    ids = {chunk_id: None for chunk_id in (*deeper, *searched) if _within_filter(chunk_id, access)}
+    yield from _shown(ids, access, texts, named)
     for name in search.passages.search(words, MAX_PASSAGES):
         source_id, text = search.passage_texts[name]
-        source = inventory.source(source_id)
-        if admits(source.acl if source else None, trace.user_acl, acl) is not False:
+        if access.may_show_source(source_id):
             yield SampleChunk(id=name, text=text, where="source document")
 
 
 def _shown(
-    ids: Mapping[str, None],
-    trace: Trace,
-    inventory: Inventory,
-    access: Access,
-    texts: Mapping[str, str],
-    where: Mapping[str, str],
+    ids: Mapping[str, None], access: Access, texts: Mapping[str, str], where: Mapping[str, str]
 ) -> Iterator[SampleChunk]:
     for chunk_id in ids:
-        text = _text(chunk_id, texts, inventory)
-        if text and _allowed(chunk_id, trace, inventory, access):
+        text = _text(chunk_id, texts, access.identities.inventory)
+        if text and access.may_show(chunk_id):
             yield SampleChunk(id=chunk_id, text=text, where=where.get(chunk_id))
 
 
@@ -136,16 +130,12 @@ def _text(chunk_id: str, texts: Mapping[str, str], inventory: Inventory) -> str 
     return texts.get(chunk_id) or (chunk.text if chunk else None)
 
 
-def _allowed(chunk_id: str, trace: Trace, inventory: Inventory, access: Access) -> bool:
+def _within_filter(chunk_id: str, access: Access) -> bool:
     """Known to be readable; or of unknown access, and within the filter that the application set for this user."""
-    readable = access.may_read(chunk_id)
-    if readable is not None:
-        return readable
-    chunk = inventory.chunk(chunk_id)
-    metadata = chunk.metadata if chunk else None
-    return access.may_show(chunk_id) and all(
-        match(want, metadata, field) not in (Match.NO, Match.LOOSE) for field, want in clauses(trace.filters_applied)
-    )
+    if access.may_read(chunk_id) is True:
+        return True
+    sent, metadata = clauses(access.trace.filters_applied), access.metadata(chunk_id)
+    return all(match(want, metadata, field) not in (Match.NO, Match.LOOSE) for field, want in sent)
 
 
 def _texts(trace: Trace) -> dict[str, str]:

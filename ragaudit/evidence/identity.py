@@ -30,23 +30,37 @@ class Identities:
     children: Mapping[str, tuple[str, ...]]
     source_acls: Mapping[str, tuple[str, ...]]
     """Source id -> its ACL, for the sources whose ACL is known."""
+    has_acls: bool
+    """Some source's ACL is known, or some chunk has a stored one that is not empty: else no ACL decides anything."""
 
     @classmethod
     def of(cls, inventory: Inventory) -> "Identities":
         """Group the chunks by content hash (given, and computed where the text is known) and by parent."""
         by_hash: dict[str, list[str]] = {}
         children: dict[str, list[str]] = {}
+        has_acls = False
         for chunk in (inventory.chunks or {}).values():
+            has_acls = has_acls or bool(chunk.acl)
             for digest in hashes(chunk):
                 by_hash.setdefault(digest, []).append(chunk.chunk_id)
             if chunk.parent_id is not None:
                 children.setdefault(chunk.parent_id, []).append(chunk.chunk_id)
+        source_acls = {key: row.acl for key, row in (inventory.sources or {}).items() if row.acl is not None}
         return cls(
             inventory,
             {k: tuple(v) for k, v in by_hash.items()},
             {k: tuple(v) for k, v in children.items()},
-            {key: source.acl for key, source in (inventory.sources or {}).items() if source.acl is not None},
+            source_acls,
+            has_acls or bool(source_acls),
         )
+
+    def canonical(self, hit_id: str, trace: Trace) -> str:
+        """The one id for all names of a hit: what `id_map` gives, and of that, the chunk whose alias it is."""
+        mapped = (trace.id_map or {}).get(hit_id, hit_id)
+        by_alias = self.inventory.by_alias
+        if not by_alias or mapped in (self.inventory.chunks or {}):
+            return mapped
+        return by_alias.get(mapped, mapped)
 
     def chunk_of(self, gold: Gold) -> Chunk | None:
         """The gold's row in the chunk table. A row of another source is not it, whatever its aliases say."""

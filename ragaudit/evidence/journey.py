@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ragaudit.config import AclSettings
-from ragaudit.evidence.acl import Access
+from ragaudit.evidence.acl import Acls
 from ragaudit.evidence.gold_span import SpanStates, locate
 from ragaudit.evidence.identity import Identities, Standing, Via, hashes, standing
+from ragaudit.evidence.logged import logged_source
 from ragaudit.model.diagnosis import Checkpoint, State, Step
 from ragaudit.model.inventory import Chunk, Source
 from ragaudit.model.texts import content_hash
@@ -63,12 +64,12 @@ def gather(trace: Trace, identities: Identities, acl: AclSettings) -> QueryEvide
     """Join one trace with the inventory and find every gold id in every list."""
     inventory = identities.inventory
     rows = []
-    access = Access(trace, identities, acl)
+    acls = Acls(trace, identities, acl)
     for gold in trace.gold:
         chunk = identities.chunk_of(gold)
         source = inventory.source(gold.source_id or (chunk.source_id if chunk else None) or gold.id)
         span = locate(gold, chunk, source, identities)
-        rows.append(GoldRow(gold, access.eligible(gold), chunk, source, span))
+        rows.append(GoldRow(gold, acls.eligible(gold), chunk, source, span))
     ids = _with_logged_names(trace, rows, standing(trace, identities))
     lists = {
         name: ListPlaces(name, hits, _in_list(hits, ids.searched, len(rows))) for name, hits in trace.lists().items()
@@ -83,21 +84,21 @@ def gather(trace: Trace, identities: Identities, acl: AclSettings) -> QueryEvide
 
 
 def _with_logged_names(trace: Trace, rows: list[GoldRow], ids: Standing) -> Standing:
-    """Names that only the log itself reveals: a hit's `source_id`, and a packed text equal to a gold chunk's."""
+    """Names that only the log itself reveals: the source of a hit, and a packed text equal to a gold chunk's."""
     more: dict[str, tuple[int, Via]] = {}
     if ids.sources:
         for hits in trace.lists().values():
             for hit in hits:
-                if hit.source_id is not None and hit.source_id in ids.sources and hit.id not in ids.searched:
-                    more[hit.id] = (ids.sources[hit.source_id], Via.SOURCE)
+                position = ids.sources.get(logged_source(hit) or "")
+                if position is not None and hit.id not in ids.searched:
+                    more[hit.id] = (position, Via.SOURCE)
     logged = {i: content_hash(text) for i, text in (trace.context_texts or {}).items() if i not in ids.packed}
     logged |= {i: digest for i, digest in (trace.context_hashes or {}).items() if i not in ids.packed}
     if logged:
         digests = {digest: n for n, row in enumerate(rows) if row.chunk for digest in hashes(row.chunk)}
         for chunk_id, digest in logged.items():
-            position = digests.get(digest)
-            if position is not None:
-                more[chunk_id] = (position, Via.SAME_TEXT)
+            if digest in digests:
+                more[chunk_id] = (digests[digest], Via.SAME_TEXT)
     if not more:
         return ids
     known = {chunk_id: (way,) for chunk_id, way in more.items()}

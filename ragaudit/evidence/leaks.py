@@ -1,16 +1,8 @@
 """Chunks that reached the context against the rules: unreadable by ACL, or outside the filter that was applied."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from ragaudit.config import AclSettings
-from ragaudit.evidence.access_clauses import is_access_clause
-from ragaudit.evidence.acl import Access
-from ragaudit.evidence.identity import Identities
-from ragaudit.evidence.predicate import Match, clauses, match
-from ragaudit.model.pipeline import Pipeline
-from ragaudit.model.trace import Trace
+from ragaudit.evidence.access import Access
 
 
 @dataclass(frozen=True)
@@ -22,45 +14,30 @@ class Foreign:
     searched: bool | None
     """It came out of a search; False = it came in while packing; None = no list was logged that could say which."""
     is_leak: bool = True
-    """The violated rule is about access. False = it is about a subject: a year, a language, a tag."""
+    """The violated rule is about access, and no ACL admits the user. False = it is about a subject, say a year."""
 
 
-def foreign_hits(trace: Trace, identities: Identities, pipeline: Pipeline, acl: AclSettings) -> tuple[Foreign, ...]:
-    """The final-context and prompt ids that the user may not read, or that violate the expected filter."""
-    packed = dict.fromkeys((*(trace.final_context_ids or ()), *(trace.prompt_ids or ())))
-    if not packed:
-        return ()
-    access = Access(trace, identities, acl)
-    expected = {**dict(clauses(trace.filters_applied)), **dict(clauses(pipeline.filter.expected))}
-    guarding = {name for name, want in expected.items() if is_access_clause(name, want, trace.user_acl)}
-    order = sorted(expected, key=lambda name: name not in guarding)
-    logged: dict[str, Mapping[str, Any]] = {}
-    searched: set[str] = set()
-    lists = trace.lists()
-    for hits in lists.values():
-        for hit in hits:
-            searched.add(hit.id)
-            if hit.metadata is not None:
-                logged.setdefault(hit.id, hit.metadata)
+def foreign_hits(access: Access) -> tuple[Foreign, ...]:
+    """The final-context and prompt ids that the user may not read, or that violate the sent or the expected filter."""
+    trace = access.trace
     found = []
-    for chunk_id in packed:
-        came = _searched(chunk_id, searched, trace, identities, access) if lists else None
-        if access.is_leak(chunk_id):
-            found.append(Foreign(chunk_id, None, came))
-            continue
-        chunk = identities.inventory.chunk(chunk_id)
-        metadata = chunk.metadata if chunk is not None and chunk.metadata is not None else logged.get(chunk_id)
-        violated = next((name for name in order if match(expected[name], metadata, name) is Match.NO), None)
-        if violated is not None:
-            found.append(Foreign(chunk_id, violated, came, violated in guarding))
+    for chunk_id in dict.fromkeys((*(trace.final_context_ids or ()), *(trace.prompt_ids or ()))):
+        is_leak = access.is_leak(chunk_id)
+        field = None
+        if not access.is_barred(chunk_id):
+            field = access.broken_clause(chunk_id) or access.broken_subject(chunk_id)
+        if is_leak or field is not None:
+            found.append(Foreign(chunk_id, field, _searched(chunk_id, access), is_leak))
     return tuple(found)
 
 
-def _searched(chunk_id: str, searched: set[str], trace: Trace, identities: Identities, access: Access) -> bool:
+def _searched(chunk_id: str, access: Access) -> bool | None:
     """It stands in a list, by its own id or another that the log maps to it, or is the parent of a leak that does."""
+    if not access.trace.lists():
+        return None
+    searched = access.logged.hits
     if chunk_id in searched:
         return True
-    children = searched.intersection(identities.children.get(chunk_id, ()))
-    if any(access.is_leak(child) for child in children):
+    if any(child in searched and access.is_leak(child) for child in access.identities.children.get(chunk_id, ())):
         return True
-    return any(listed in searched for listed, target in (trace.id_map or {}).items() if target == chunk_id)
+    return any(listed in searched for listed in access.logged.listed_as.get(chunk_id, ()))

@@ -57,6 +57,22 @@ def folded(principal: str) -> str:
     return principal.strip().casefold()
 
 
+def in_other_words(acl: Iterable[str], principals: Iterable[str]) -> tuple[str, str] | None:
+    """An entry and a principal of one name, apart from case, punctuation, and a kind that only one of them states.
+
+    "Everyone except external users" and "group:EveryoneExceptExternalUsers": that is how a sync loses a principal. It
+    admits nobody.
+    """
+    pairs = ((entry, principal) for entry in acl for principal in principals if not _denies(entry))
+    return next((pair for pair in pairs if _one_name(*pair)), None)
+
+
+def _one_name(a: str, b: str) -> bool:
+    kinds = {kind for kind in (folded(a).rpartition(":")[0], folded(b).rpartition(":")[0]) if kind}
+    names = {"".join(filter(str.isalnum, folded(each).rpartition(":")[2])) for each in (a, b)}
+    return len(kinds) < 2 and len(names) == 1 and names != {""}
+
+
 def denials(acl: Iterable[str]) -> list[str]:
     """The entries that take access away: "!user:bob", "-user:bob", "deny:user:bob"."""
     return [entry for entry in acl if _denies(entry)]

@@ -3,21 +3,23 @@
 from collections.abc import Collection
 
 from ragaudit.config import AclSettings
-from ragaudit.evidence.acl import Access, logged_source
+from ragaudit.evidence.access import Access
 from ragaudit.evidence.identity import Identities
+from ragaudit.evidence.logged import logged_source
+from ragaudit.model.pipeline import Pipeline
 from ragaudit.model.texts import content_hash
 from ragaudit.model.trace import Hit, PerArm, Ranking, Trace
 
 _LISTS = ("fused", "after_filter", "after_threshold", "rerank_input", "after_rerank")
 
 
-def without_unreadable_text(trace: Trace, identities: Identities, acl: AclSettings) -> Trace:
+def without_unreadable_text(trace: Trace, identities: Identities, acl: AclSettings, pipeline: Pipeline) -> Trace:
     """The trace without the texts and metadata of unreadable chunks. Unknown access keeps them, as the log had them.
 
-    What shows that they are unreadable stays: the source id, the metadata fields that an access clause of the sent
-    filter reads, and, for an id that no table knows, the hash of its text.
+    What shows that they are unreadable stays: the source id, the metadata fields that an access clause reads, and, for
+    an id that no table knows, the hash of its text. `pipeline` is what this query ran under.
     """
-    access = Access(trace, identities, acl)
+    access = Access(trace, identities, acl, pipeline)
     texts, digests = trace.context_texts or {}, trace.context_hashes or {}
     saying = [hit for hits in trace.lists().values() for hit in hits if _says_something(hit)]
     carrying = {hit.id for hit in saying} | texts.keys() | digests.keys()

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ragaudit.config import AclSettings
-from ragaudit.evidence.acl import Access
+from ragaudit.evidence.access import Access
 from ragaudit.evidence.filtering import meets_filter
 from ragaudit.evidence.identity import Identities, standing
 from ragaudit.evidence.journey import QueryEvidence
@@ -31,7 +31,7 @@ class Recorded:
     packed: Mapping[str, tuple[int, ...]]
     """Id -> positions of the gold that it stands for in the context."""
     hidden: frozenset[str]
-    """Listed ids that the query's user may not read."""
+    """Listed ids whose text the query's user may not be shown."""
     meets: Mapping[str, bool]
     """Listed id -> does its row meet the filter that was sent, where a filter runs behind the search."""
     context: tuple[str, ...]
@@ -91,15 +91,15 @@ def recorded(
         return None
     ids = {hit.id for hits in trace.lists().values() for hit in hits}
     leaks = diagnosis.severity is Severity.LEAK
-    access = Access(trace, identities, acl)
+    access = Access(trace, identities, acl, pipeline)
     return Recorded(
         trace=trace,
         pipeline=pipeline,
         groups=counted,
         sound=_sound(evidence, diagnosis),
         packed={i: tuple(position for position, _ in ways) for i, ways in standing(trace, identities).packed.items()},
-        hidden=frozenset(i for i in ids if access.may_read(i) is False),
-        meets=_meets(ids, trace, pipeline, identities, acl),
+        hidden=frozenset(i for i in ids if not access.may_show(i)),
+        meets=_meets(ids, access),
         context=trace.final_context_ids,
         delivered=trace.final_context_ids if trace.prompt_ids is None else trace.prompt_ids,
         failing=diagnosis.outcome is Outcome.FAIL and diagnosis.delivered is False and not leaks,
@@ -109,12 +109,10 @@ def recorded(
     )
 
 
-def _meets(
-    ids: set[str], trace: Trace, pipeline: Pipeline, identities: Identities, acl: AclSettings
-) -> dict[str, bool]:
-    if pipeline.filter.mode != "post":
+def _meets(ids: set[str], access: Access) -> dict[str, bool]:
+    if access.pipeline.filter.mode != "post":
         return {}
-    found = {i: meets_filter(i, trace, identities.inventory, acl) for i in ids}
+    found = {i: meets_filter(i, access) for i in ids}
     return {i: kept for i, kept in found.items() if kept is not None}
 
 

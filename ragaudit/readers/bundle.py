@@ -107,7 +107,7 @@ def locate(
     }
     for part, path in given.items():
         if path is not None and not path.is_file():
-            raise InputError(f"{path}: {_why_no_file(path, part)}")
+            raise InputError(f"{path}: {why_no_file(path, part)}")
     if folder is not None and not folder.is_dir():
         hint = f"Pass a file as --traces {folder}." if folder.is_file() else "Check the path."
         raise InputError(f"{folder}: no such folder. {hint}")
@@ -185,7 +185,8 @@ def check_consistency(bundle: Bundle) -> None:
         bundle.problems.add("qrels_without_trace", place, f"{of}. Is this the gold of another run?", len(missing))
 
 
-def _why_no_file(path: Path, part: str) -> str:
+def why_no_file(path: Path, part: str) -> str:
+    """What is wrong with a path that is no file, and what to pass as `--part` instead."""
     if not path.exists():
         return f"no such file. Check what was passed as --{part}."
     if path.is_dir():

@@ -20,6 +20,8 @@ _NEEDED = frozenset(
         *("config", "provenance"),
         # unknown access would count gold that the user may not read, and hide no text
         "user_acl",
+        # without its clauses another's row is no leak, and its text is shown
+        "filters_applied",
     }
 )
 _NEEDED_OF_AN_ARM = frozenset({"status", "filter"})

@@ -238,22 +238,31 @@ class AuditReader:
             return None if found is None else _chunk(found)
 
     def children(self, parent_id: str) -> list[Chunk]:
-        """The chunks of a parent that names no source of its own; none for any other.
+        """The chunks of a parent. The chunk table is read once for all parents, at the first call."""
+        return self._each(self._children.get(parent_id, ()))
 
-        The chunk table is read once for all parents, at the first call.
-        """
-        found = (self.chunk(chunk_id) for chunk_id in self._children.get(parent_id, ()))
+    def chunks_of(self, source_id: str) -> list[Chunk]:
+        """The chunks of a source document. The chunk table is read once for all of them, at the first call."""
+        return self._each(self._by_source.get(source_id, ()))
+
+    def _each(self, chunk_ids: Sequence[str]) -> list[Chunk]:
+        found = map(self.chunk, chunk_ids)
         return [chunk for chunk in found if chunk is not None]
 
     @cached_property
-    def _children(self) -> Mapping[str, tuple[str, ...]]:
-        sql = (
-            "SELECT json_extract(c.record, '$.parent_id') AS parent, c.chunk_id FROM chunks c WHERE parent IS NOT NULL "
-            "AND NOT EXISTS (SELECT 1 FROM chunks p WHERE p.chunk_id = parent AND p.source_id IS NOT NULL)"
-        )
-        found: dict[str, tuple[str, ...]] = {}
-        for parent, chunk_id in self._all(sql, ()):
-            found[str(parent)] = (*found.get(str(parent), ()), str(chunk_id))
+    def _children(self) -> Mapping[str, list[str]]:
+        # only a record that names the key is parsed
+        parent = "CASE WHEN instr(record, '\"parent_id\"') THEN json_extract(record, '$.parent_id') END"
+        return self._grouped(f"SELECT {parent} AS parent, chunk_id FROM chunks WHERE parent IS NOT NULL")
+
+    @cached_property
+    def _by_source(self) -> Mapping[str, list[str]]:
+        return self._grouped("SELECT source_id, chunk_id FROM chunks WHERE source_id IS NOT NULL")
+
+    def _grouped(self, sql: str) -> Mapping[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for key, chunk_id in self._all(sql, ()):
+            found.setdefault(str(key), []).append(str(chunk_id))
         return found
 
     def source(self, source_id: str) -> Source | None:

@@ -3,16 +3,24 @@
 import pytest
 
 from ragaudit.config import AclSettings
+from ragaudit.evidence.access import Access
 from ragaudit.evidence.filtering import meets_filter
+from ragaudit.evidence.identity import Identities
 from ragaudit.model.inventory import Chunk, Inventory
+from ragaudit.model.pipeline import Pipeline
 from ragaudit.model.trace import Trace
 
 ROW = Chunk(chunk_id="c", language="en", metadata={"tenant": "t1", "year": 2024}, acl=("staff",))
 
 
+def access(query, row):
+    held = Identities.of(Inventory.of(None, {"c": row}, None))
+    return Access(query, held, AclSettings(), Pipeline())
+
+
 def meets(sent, row=ROW, user=("staff",)):
     query = Trace(query_id="q", query_text="?", k_final=3, filters_applied=sent, user_acl=user)
-    return meets_filter("c", query, Inventory.of(None, {"c": row}, None), AclSettings())
+    return meets_filter("c", access(query, row))
 
 
 @pytest.mark.parametrize(
@@ -46,4 +54,4 @@ def test_the_stored_acl_decides_where_an_access_clause_was_sent():
 
 def test_a_row_that_the_chunk_table_does_not_hold_is_unknown():
     query = Trace(query_id="q", query_text="?", k_final=3, filters_applied={})
-    assert meets_filter("other", query, Inventory.of(None, {"c": ROW}, None), AclSettings()) is None
+    assert meets_filter("other", access(query, ROW)) is None

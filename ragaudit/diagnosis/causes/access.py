@@ -4,7 +4,7 @@ from ragaudit.diagnosis.causes.index import breadth_starved
 from ragaudit.diagnosis.facts import ArmFacts, GoldFacts
 from ragaudit.diagnosis.registry import cause
 from ragaudit.evidence.predicate import ACL_KEY, Match
-from ragaudit.evidence.principals import admits, named_principals
+from ragaudit.evidence.principals import admits, in_other_words, named_principals
 from ragaudit.model.diagnosis import Stage
 
 
@@ -41,11 +41,9 @@ def predicate_case(f: GoldFacts) -> str | None:
 def _clause(f: GoldFacts, kind: Match, how: str) -> str | None:
     if not _gone(f):
         return None
-    metadata = (f.row.chunk.metadata if f.row.chunk else None) or {}
-    for name, found in f.filter_matches.items():
-        if found is kind:
-            sent = (f.trace.filters_applied or {}).get(name)
-            return f"{f.id}: filter {name} = {sent!r} meets the stored {metadata.get(name)!r} {how}"
+    for name, clause in f.filter.tested.items():
+        if clause.found is kind:
+            return f"{f.id}: filter {name} = {clause.sent!r} meets the stored {clause.stored!r} {how}"
     return None
 
 
@@ -53,18 +51,27 @@ def _clause(f: GoldFacts, kind: Match, how: str) -> str | None:
     "acl_data",
     Stage.FILTER,
     "filter",
-    summary="The ACL stored in the index is empty or out of date; the source's own ACL admits the user.",
-    remedy="Repair the stored ACL of that one document from its source and sync only that; the query filter stays.",
+    summary="The ACL stored in the index is empty or out of date; by its source or its label the user may read it.",
+    remedy="Repair the stored ACL of that one document from its source, each principal in the words that the filter "
+    "compares, and sync only that; the query filter stays.",
 )
 def acl_data(f: GoldFacts) -> str | None:
     chunk = f.row.chunk
-    if chunk is None or f.row.eligible is not True or f.stored_acl_admits is not False or not _gone(f):
+    if chunk is None or f.row.eligible is not True or f.filter.stored_acl_admits is not False or not _gone(f):
         return None
-    admitted = admits(f.row.source.acl if f.row.source else None, f.trace.user_acl, f.acl)
-    if admitted is False and chunk.acl:
-        return None  # label and source disagree: the copy may be as good as the source
+    of_source = f.row.source.acl if f.row.source else None
     stored = "is empty" if not chunk.acl else f"is {list(chunk.acl)}"
-    says = "its source admits the user" if admitted else "its label says that the user may read it"
+    if f.query.access.label_disagrees(f.row.gold):
+        # a copy of an ACL that does not admit the user would not either, unless the sync left a principal out
+        unmapped = None if chunk.acl else in_other_words(of_source or (), f.trace.user_acl or ())
+        if unmapped is None:
+            return None
+        return (
+            f"{f.id}: its label says that the user may read it, its source's ACL names {unmapped[0]!r} where the user "
+            f"holds {unmapped[1]!r}: the ACL sync did not map it, the ACL in the index {stored}"
+        )
+    by_source = f.row.gold.eligible is None or admits(of_source, f.trace.user_acl, f.acl)
+    says = "its source admits the user" if by_source else "its label says that the user may read it"
     return f"{f.id}: {says}, its ACL in the index {stored}"
 
 
@@ -77,10 +84,10 @@ def acl_data(f: GoldFacts) -> str | None:
 )
 def principals_not_sent(f: GoldFacts) -> str | None:
     chunk = f.row.chunk
-    if chunk is None or f.row.eligible is not True or f.stored_acl_admits is not True or not _gone(f):
+    if chunk is None or f.row.eligible is not True or f.filter.stored_acl_admits is not True or not _gone(f):
         return None
     missed = {"", *(arm.name for arm in f.arms if arm.place is None)}
-    where = next((name for name, met in f.sent_acl_holds.items() if met is False and name in missed), None)
+    where = next((name for name, met in f.filter.sent_acl_holds.items() if met is False and name in missed), None)
     if where is None:
         return None
     status = (f.trace.arm_status or {}).get(where)
@@ -106,10 +113,9 @@ def filter_fails_gold(f: GoldFacts) -> str | None:
     if f.probe_says("filter_passes") is False:
         note = next((p.note for p in f.probes("filter_passes") if p.note), None)
         return f"{f.id}: the filter is false on its metadata{f' ({note})' if note else ''}{_readable(f)}"
-    metadata = (f.row.chunk.metadata if f.row.chunk else None) or {}
-    for name, found in f.filter_matches.items():
-        if found in (Match.NO, Match.LOOSE):
-            return f"{f.id}: filter on {name} is false on the stored {metadata.get(name)!r}{_readable(f)}"
+    for name, clause in f.filter.tested.items():
+        if clause.found in (Match.NO, Match.LOOSE):
+            return f"{f.id}: filter on {name} is false on the stored {clause.stored!r}{_readable(f)}"
     return None
 
 
