@@ -95,8 +95,9 @@ class Access(Acls):
         return _merged(self._named(gold.id, self.identities.chunk_of(gold)))
 
     def _named(self, chunk_id: str, row: Chunk | None) -> list[Mapping[str, Any]]:
-        """The fields by every name of the chunk: its row, that of the id that it maps to, and its hits."""
-        rows = [each for each in (row, self._mapped(chunk_id)) if each is not None]
+        """The fields by every name of the chunk: of its row, else of the row that it maps to, and of its hits."""
+        mapped = None if row is not None and row.metadata is not None else self._mapped(chunk_id)
+        rows = [each for each in (row, mapped) if each is not None]
         names = {chunk_id: None, **{name: None for each in rows for name in (each.chunk_id, *each.aliases)}}
         names |= {listed: None for name in tuple(names) for listed in self.logged.listed_as.get(name, ())}
         hits = chain.from_iterable(self.logged.hits.get(name, ()) for name in names)

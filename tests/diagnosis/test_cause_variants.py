@@ -81,9 +81,10 @@ VARIANTS: list[tuple[str, dict[str, Any], str]] = [
         "g: its label says that the user may read it, its ACL in the index is ['team:old']",
     ),
     (
-        "acl_data",  # an empty stored list is a fault of the copy, whoever is right on the source
-        {"gold_at": 0, "source": {"acl": ["all staff"]}, "chunk": {"acl": []}, "trace": {"gold": [ELIGIBLE]}},
-        "g: its label says that the user may read it, its ACL in the index is empty",
+        "acl_data",  # the source names the user's principal in other words: the sync lost it
+        {"gold_at": 0, "source": {"acl": ["ACME tenant", "Acme"]}, "chunk": {"acl": []}, "trace": {"gold": [ELIGIBLE]}},
+        "g: its label says that the user may read it, its source's ACL names 'Acme' where the user holds 'tenant:acme': "
+        "the ACL sync did not map it, the ACL in the index is empty",
     ),
     (
         "principals_not_sent",

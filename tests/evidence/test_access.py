@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragaudit.config import AclSettings
-from ragaudit.evidence.access_clauses import is_access_clause
 from ragaudit.evidence.access import Access
+from ragaudit.evidence.access_clauses import is_access_clause
 from ragaudit.evidence.identity import Identities
 from ragaudit.evidence.leaks import Foreign, foreign_hits
 from ragaudit.evidence.predicate import Match, clauses, match
@@ -310,6 +310,15 @@ def test_a_language_that_only_adds_a_region_is_no_plain_mismatch(
         ("metadata.Tenant-ID", "globex", True),
         ("allowedGroups", ["x"], True),
         ("schema_name", "erp", True),
+        ("tenant.keyword", "globex", True),
+        ("org.id", 7, True),
+        ("user.language", "en", False),
+        ("metadata.dataset", "2024", False),
+        ("dataset", ["2023-2024", "v2"], False),
+        ("dataset", ["2024", "acme"], True),
+        ("namespace", {"ne": "acme"}, False),
+        ("collection", 9, True),
+        ("collection", 8, False),
         ("year", 2026, False),
         ("tags", "adr", False),
         ("plant", "north", True),
@@ -376,8 +385,8 @@ def test_a_chunk_that_was_found_and_not_packed_is_no_leak() -> None:
 def test_the_sent_and_the_expected_filter_are_both_held_up() -> None:
     packed: dict[str, Any] = {"final_context_ids": ("f", "g"), "fused": ranking("f", "g")}
     assert foreign(**packed) == ()
-    assert foreign(**packed, filters_applied={"tenant": "acme"}) == (Foreign("f", "tenant", True),)
-    assert foreign(**packed, expected={"tenant": "acme"}) == (Foreign("f", "tenant", True),)
+    assert foreign(**packed, filters_applied={"tenant": "acme"}) == (Foreign("f", "tenant", True, is_leak=False),)
+    assert foreign(**packed, expected={"tenant": "acme"}) == (Foreign("f", "tenant", True, is_leak=False),)
     assert foreign(**packed, filters_applied={"year": 2026}) == ()
 
 

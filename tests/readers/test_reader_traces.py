@@ -336,10 +336,6 @@ _NOT_SO = "Log it so, or null when it was not observed."
             f"embedding_model: must be a text, not a list. {_NOT_SO} The trace is used without embedding_model.",
         ),
         (
-            {"filters_applied": "tenant=acme"},
-            f"filters_applied: must be an object, not a text. {_NOT_SO} The trace is used without filters_applied.",
-        ),
-        (
             {"query_rewrite": 5},
             f"query_rewrite: must be a text, or a list, or an object, not the number 5. {_NOT_SO}"
             " The trace is used without query_rewrite.",

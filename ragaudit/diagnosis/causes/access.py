@@ -61,7 +61,8 @@ def acl_data(f: GoldFacts) -> str | None:
         return None
     of_source = f.row.source.acl if f.row.source else None
     stored = "is empty" if not chunk.acl else f"is {list(chunk.acl)}"
-    if f.query.access.label_disagrees(f.row.gold):
+    admitted = admits(of_source, f.trace.user_acl, f.acl)
+    if admitted is False:
         # a copy of an ACL that does not admit the user would not either, unless the sync left a principal out
         unmapped = None if chunk.acl else in_other_words(of_source or (), f.trace.user_acl or ())
         if unmapped is None:
@@ -70,7 +71,7 @@ def acl_data(f: GoldFacts) -> str | None:
             f"{f.id}: its label says that the user may read it, its source's ACL names {unmapped[0]!r} where the user "
             f"holds {unmapped[1]!r}: the ACL sync did not map it, the ACL in the index {stored}"
         )
-    by_source = f.row.gold.eligible is None or admits(of_source, f.trace.user_acl, f.acl)
+    by_source = admitted is True or f.row.gold.eligible is None
     says = "its source admits the user" if by_source else "its label says that the user may read it"
     return f"{f.id}: {says}, its ACL in the index {stored}"
 
