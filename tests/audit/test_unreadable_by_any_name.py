@@ -8,7 +8,8 @@ import pytest
 
 from ragaudit.audit.run import audit
 from ragaudit.config import load_settings
-from ragaudit.model.diagnosis import Outcome, Severity
+from ragaudit.errors import AuditFileError
+from ragaudit.model.diagnosis import Outcome, Severity, Stage
 from ragaudit.model.result import QueryResult
 from ragaudit.readers.bundle import locate, open_bundle
 from ragaudit.report.diagnosis_text import diagnosis_text
@@ -35,15 +36,20 @@ CASES: dict[str, tuple[str, list[dict[str, Any]] | None, dict[str, Any], dict[st
 
 
 def write(
-    folder: Path, trace: dict[str, Any], chunks: list[dict[str, Any]] | None, sources: list[dict[str, Any]]
+    folder: Path,
+    trace: dict[str, Any],
+    chunks: list[dict[str, Any]] | None,
+    sources: list[dict[str, Any]],
+    config: str = "",
 ) -> Path:
     full = {"query_id": "q1", "query_text": "refunds?", "k_final": 3, "user_acl": ["role:all"], **trace}
     (folder / "traces.jsonl").write_text(json.dumps(full) + "\n")
     (folder / "sources.jsonl").write_text("".join(json.dumps(row) + "\n" for row in sources))
     if chunks is not None:
         (folder / "chunks.jsonl").write_text("".join(json.dumps(row) + "\n" for row in chunks))
-    out = folder / "run.audit"
-    audit(open_bundle(locate(folder), load_settings(None, env={}, flags={"resamples": 10})), out)
+    (folder / "ragaudit.toml").write_text(config)
+    out, paths = folder / "run.audit", locate(folder)
+    audit(open_bundle(paths, load_settings(paths.config, env={}, flags={"resamples": 10})), out)
     return out
 
 
@@ -119,3 +125,57 @@ def test_gold_that_the_filter_lost_and_gold_that_is_not_the_user_s_are_slices(
     with AuditReader.open(out) as reader:
         slices = result_of(reader).slices
     assert (slices["filter_excluded_gold"], slices["acl_excluded_gold"]) == expected
+
+
+THEIRS = {"tenant": "globex"}
+ROW = {"chunk_id": "o", "source_id": "so", "metadata": THEIRS, "text": SECRET}
+BY_CLAUSE: dict[str, tuple[str, list[dict[str, Any]], dict[str, Any]]] = {
+    "row": ("o", [ROW], {}),
+    "hit": ("x", [], {"metadata": THEIRS, "text": SECRET}),
+    "parent of a source": ("P", [{**ROW, "parent_id": "P"}, {"chunk_id": "P", "source_id": "so", "text": SECRET}], {}),
+    "document": ("so", [ROW], {"text": SECRET}),
+}
+
+
+@pytest.mark.parametrize("user", [["role:all"], None], ids=["user", "no user"])
+@pytest.mark.parametrize("where", ["expected", "arm", "config"])
+@pytest.mark.parametrize("name", BY_CLAUSE)
+def test_an_access_clause_hides_and_leaks_wherever_it_was_said(
+    tmp_path: Path, name: str, where: str, user: list[str] | None
+) -> None:
+    chunk_id, rows, hit = BY_CLAUSE[name]
+    trace: dict[str, Any] = {
+        "user_acl": user,
+        "filters_applied": {},
+        "arms": {"dense": [{"id": "a"}, {"id": chunk_id, **hit}]},
+        "final_context_ids": ["a", chunk_id],
+        "gold_ids": ["a"],
+        "answer": {"text": "ninety thousand", "correct": True},
+    }
+    clause = {"tenant": "acme"}
+    trace |= {"arm_status": {"dense": {"status": "ran", "filter": clause}}} if where == "arm" else {}
+    trace |= {"config": {"filter": {"expected": clause}}} if where == "config" else {}
+    config = "[pipeline.filter]\nexpected = {tenant = 'acme'}\n" if where == "expected" else ""
+    mine = {"chunk_id": "a", "source_id": "sa", "metadata": clause, "text": "open"}
+    with AuditReader.open(write(tmp_path, trace, [mine, *rows], [{"source_id": "so"}], config)) as reader:
+        result = result_of(reader)
+        texts = ReadableTexts(reader, reader.summary().run, result)
+        assert SECRET not in repr(texts.trace)
+        assert (texts.text("a"), texts.text(chunk_id), texts.readable(chunk_id)) == ("open", None, False)
+        assert texts.shows_answer is False
+    assert (result.diagnosis.leaks, result.diagnosis.stage) == ((chunk_id,), Stage.FILTER)
+
+
+def test_a_reference_written_from_a_document_of_another_tenant_is_not_shown(tmp_path: Path) -> None:
+    trace = {"filters_applied": {"tenant": "acme"}, "arms": {"dense": []}, "gold_ids": ["so"], "reference": SECRET}
+    with AuditReader.open(write(tmp_path, {**trace, "final_context_ids": []}, [ROW], [{"source_id": "so"}])) as reader:
+        assert ReadableTexts(reader, reader.summary().run, result_of(reader)).shows_reference is False
+
+
+def test_a_configuration_that_an_audit_cannot_have_is_damage(tmp_path: Path) -> None:
+    trace = {"arms": {"dense": [{"id": "a"}]}, "final_context_ids": ["a"], "gold_ids": ["a"]}
+    out = write(tmp_path, trace, [OPEN], SOURCES)
+    with AuditReader.open(out) as reader:
+        run = reader.summary().run.model_copy(update={"pipeline": {"filter": {"expected": 5}}})
+        with pytest.raises(AuditFileError, match=r"run\.audit: damaged \(its configuration, filter\.expected\)\. Run"):
+            ReadableTexts(reader, run, result_of(reader))

@@ -118,6 +118,8 @@ def test_a_tape_without_any_model_is_refused(here, capsys):
         (["audit", "b", "-o", "thesis.txt"], 2, "thesis.txt: exists and is not an audit file"),
         (["audit", "b", "-o", "no/where.audit"], 2, "its folder does not exist"),
         (["audit", "b", "--config", "none.toml"], 2, "none.toml: no such file. Check what was passed as --config."),
+        (["audit", "b", "--config", "b"], 2, "b: a folder, not a file. Pass the file as --config."),
+        (["audit", "b", "--config", "/dev/null"], 2, "/dev/null: a device or a pipe, and an audit reads its files"),
         (["audit", "b", "--chunks", "none.jsonl"], 3, "none.jsonl: no such file"),
         (["audit"], 2, "Name a BUNDLE folder, or at least --traces FILE."),
     ],

@@ -42,6 +42,25 @@ def test_gold_of_another_tenant_that_a_filter_behind_the_search_removed_is_not_e
     assert (verdict.outcome, verdict.could_be, verdict.causes) == (Outcome.UNDETERMINED, (Stage.FILTER,), ())
 
 
+@pytest.mark.parametrize("row", [None, {"acl": None, "metadata": None}], ids=["no row", "a row without metadata"])
+def test_gold_whose_hit_was_logged_as_another_tenant_s_is_not_called_one_that_the_filter_dropped(row: Any) -> None:
+    listed = [{"id": "d1"}, {"id": "g", "metadata": {"tenant": "globex"}}]
+    trace = {
+        "filters_applied": {"tenant": "acme"},
+        "gold": [GOLD],
+        "arms": {"dense": listed},
+        "after_filter": [{"id": "d1"}],
+        "final_context_ids": ["d1"],
+    }
+    without = ("chunk",) if row is None else ()
+    verdict = diagnosed(bundle(trace=trace, source={"acl": None}, chunk=row, without=without))
+    assert (verdict.outcome, verdict.stage, verdict.causes) == (Outcome.UNDETERMINED, Stage.UNDETERMINED, ())
+    assert (verdict.could_be, verdict.log) == ((Stage.FILTER,), LOG)
+    assert verdict.evidence == (
+        "g: its tenant is another than the filter asks for; whether the user may read it is not known",
+    )
+
+
 @pytest.mark.parametrize(
     ("over", "proof"),
     [
@@ -71,7 +90,7 @@ def disputed(stored: list[str]) -> Diagnosis:
     return diagnosed(bundle(gold_at=0, trace=trace, source={"acl": ["role:hr"]}, chunk={"acl": stored}))
 
 
-@pytest.mark.parametrize("stored", [["role:hr"], ["role:old"]])
+@pytest.mark.parametrize("stored", [["role:hr"], ["role:old"], []])
 def test_a_label_against_the_acl_of_its_source_is_no_fault_of_the_stored_acl(stored: list[str]) -> None:
     verdict = disputed(stored)
     assert (verdict.outcome, verdict.stage, verdict.causes) == (Outcome.FAIL, Stage.UNDETERMINED, ())

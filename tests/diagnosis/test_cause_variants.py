@@ -82,9 +82,9 @@ VARIANTS: list[tuple[str, dict[str, Any], str]] = [
     ),
     (
         "acl_data",  # the source names the user's principal in other words: the sync lost it
-        {"gold_at": 0, "source": {"acl": ["ACME tenant", "Acme"]}, "chunk": {"acl": []}, "trace": {"gold": [ELIGIBLE]}},
-        "g: its label says that the user may read it, its source's ACL names 'Acme' where the user holds 'tenant:acme': "
-        "the ACL sync did not map it, the ACL in the index is empty",
+        {"gold_at": 0, "source": {"acl": ["Hr", "Acme"]}, "chunk": {"acl": []}, "trace": {"gold": [ELIGIBLE]}},
+        "g: its label says that the user may read it, the ACL of its source names 'Acme' where the user holds "
+        "'tenant:acme': the ACL sync did not map it, the ACL in the index is empty",
     ),
     (
         "principals_not_sent",
@@ -96,6 +96,28 @@ VARIANTS: list[tuple[str, dict[str, Any], str]] = [
             },
         },
         "g: the acl clause lacks tenant:acme, which the user holds and its ACL names",
+    ),
+    (
+        "predicate_case",  # the arm's own clause was tested, not the query's
+        {
+            "gold_at": 0,
+            "trace": {
+                "filters_applied": {"team": "hr"},
+                "arm_status": {"dense": {"status": "ran", "filter": {"team": "HR"}}},
+            },
+            "chunk": {"metadata": {"team": "hr"}},
+        },
+        "g: filter team = 'HR' meets the stored 'hr' only when case is folded",
+    ),
+    (
+        "filter_fails_gold",  # the row's own fields count as stored
+        {"gold_at": 0, "trace": {"filters_applied": {"lang": "en"}}, "chunk": {"language": "de"}},
+        "g: filter on lang is false on the stored 'de', although the user may read it",
+    ),
+    (
+        "filter_fails_gold",
+        {"gold_at": 0, "trace": {"filters_applied": {"source_id": ["s7"]}}},
+        "g: filter on source_id is false on the stored 's1', although the user may read it",
     ),
     (
         "filter_fails_gold",  # null, and a language without its region, are dropped by a store that compares words

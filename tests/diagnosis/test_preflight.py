@@ -1,5 +1,6 @@
 """Every preflight finding: a run that has it, and the same run with the one decisive value changed."""
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -430,6 +431,31 @@ def test_without_an_inventory_gold_that_looks_like_no_listed_id_blocks() -> None
         "'c1'): traces and gold are of different id spaces"
     )
     assert "unknown_gold" not in found
+
+
+def test_names_in_words_may_all_look_different_and_be_of_one_id_space() -> None:
+    names = ["refund-policy", "shipping times", "late_fees", "gift-cards-at-sea", "store"]
+    listed = {"dense": [{"id": "how-to-return-goods"}, {"id": "our-terms-of-sale"}]}
+    run = Run(
+        {"arms": listed, "final_context_ids": ["our-terms-of-sale"], "prompt_ids": ["our-terms-of-sale"]},
+        each=lambda n: {"gold_ids": [names[n % 5]]},
+        drop=("sources", "chunks", "index"),
+    )
+    found = findings(run)
+    assert "gold_id_space" not in found
+    assert found["unknown_gold"].message == (
+        "no list holds 5 gold ids (first: 'refund-policy'): these queries miss them, or the labels are of another build"
+    )
+
+
+@pytest.mark.parametrize("hit", [{"source_id": "doc-#"}, {"metadata": {"source_id": "doc-#"}}])
+def test_a_document_that_a_hit_was_logged_with_is_known(hit: dict[str, Any]) -> None:
+    def query(n: int) -> dict[str, Any]:
+        said = json.loads(json.dumps(hit).replace("#", str(n)))
+        return {"gold_ids": [f"doc-{n}"], "arms": {"dense": [{"id": "c1", **said}, {"id": "c2"}]}}
+
+    found = findings(Run(each=query, drop=("sources", "chunks", "index")))
+    assert {"unknown_gold", "gold_id_space"}.isdisjoint(found)
 
 
 def test_four_gold_ids_prove_nothing() -> None:

@@ -284,6 +284,8 @@ def test_a_float_is_no_id(tmp_path: Path, over: dict[str, Any]) -> None:
         ({"id_map": {"a": None, "b": 1.5}}, "id_map.b: the number 1.5 is no id."),
         ({"user_acl": "tenant:acme"}, "user_acl: a text is no list. Log a list of principals,"),
         ({"user_acl": ["tenant:acme", 1.5]}, "user_acl[1]: the number 1.5 is no id."),
+        ({"filters_applied": "tenant=acme"}, "filters_applied: must be an object, not a text."),
+        ({"filters_applied": [{"tenant": "acme"}]}, "filters_applied: must be an object, not a list."),
         ({"arm_status": {"dense": "ran"}}, "arm_status.dense: must be an object, not a text."),
         ({"arm_status": {"dense": {"filter": "tenant"}}}, "arm_status.dense.filter: must be an object, not a text."),
         (
@@ -457,7 +459,16 @@ def test_an_unreadable_acl_is_never_an_absent_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "field",
     [
-        *("user_acl", "arms", "fused", "after_filter", "after_threshold", "rerank_input", "after_rerank"),
+        *(
+            "user_acl",
+            "filters_applied",
+            "arms",
+            "fused",
+            "after_filter",
+            "after_threshold",
+            "rerank_input",
+            "after_rerank",
+        ),
         *("final_context_ids", "prompt_ids", "gold_ids", "gold", "gold_groups", "gold_mode", "id_map"),
         *("config", "provenance", "arm_status"),
     ],
