@@ -6,11 +6,13 @@ from functools import cached_property
 
 from ragaudit.config import AclSettings
 from ragaudit.evidence.fusion import Recomputed, best_of, contributing, recompute, rrf_constant, takes_best
+from ragaudit.evidence.id_forms import form_of
 from ragaudit.evidence.identity import Identities
 from ragaudit.evidence.journey import QueryEvidence
 from ragaudit.evidence.leaks import Foreign
+from ragaudit.evidence.predicate import Match, clauses, match
 from ragaudit.model.pipeline import Pipeline
-from ragaudit.model.trace import ArmState, ArmStatus, Ranking
+from ragaudit.model.trace import ArmState, ArmStatus, Hit, Ranking
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,47 @@ class QueryFacts:
                 hits = later.hits if later is not None else hits
             lists[name] = hits
         return lists
+
+    @cached_property
+    def arm_ranks(self) -> Mapping[str, Mapping[str, int]]:
+        """Id in the gold's id space -> arm -> its best rank there."""
+        found: dict[str, dict[str, int]] = {}
+        for name, hits in (self.trace.arms or {}).items():
+            for rank, hit in enumerate(hits, start=1):
+                found.setdefault(self.canonical(hit.id), {}).setdefault(name, rank)
+        return found
+
+    @cached_property
+    def arm_forms(self) -> Mapping[str, frozenset[str]]:
+        """Arm -> how the ids of its hits look."""
+        return {
+            name: frozenset(form_of(self.canonical(hit.id)) for hit in hits)
+            for name, hits in (self.trace.arms or {}).items()
+        }
+
+    @cached_property
+    def outside_filter(self) -> Mapping[str, bool]:
+        """Hits of the arms that violate the filter, sent or expected (True), or may violate what was not sent (False).
+
+        Hits that are not among these are known, or not claimed by anything, to stand inside it.
+        """
+        sent, expected = dict(clauses(self.trace.filters_applied)), dict(clauses(self.pipeline.filter.expected))
+        unsent = {name: want for name, want in expected.items() if sent.get(name) != want}
+        found: dict[str, bool] = {}
+        for hit in (hit for hits in (self.trace.arms or {}).values() for hit in hits) if sent or unsent else ():
+            if hit.id not in found:
+                met = self._met(hit, {**sent, **unsent})
+                if Match.NO in met.values():
+                    found[hit.id] = True
+                elif any(met[name] is Match.UNKNOWN for name in unsent):
+                    found[hit.id] = False
+        return found
+
+    def _met(self, hit: Hit, wanted: Mapping[str, object]) -> Mapping[str, Match]:
+        """How a hit meets each clause, by its row in the chunk table, else by what was logged with it."""
+        chunk = self.identities.inventory.chunk(hit.id)
+        metadata = chunk.metadata if chunk is not None and chunk.metadata is not None else hit.metadata
+        return {name: match(want, metadata, name) for name, want in wanted.items()}
 
     @cached_property
     def renames(self) -> bool:

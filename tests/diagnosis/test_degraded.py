@@ -133,12 +133,12 @@ def test_a_rank_beyond_k_names_no_stage_while_nobody_saw_the_chunk_s_text() -> N
 
 def test_a_long_chunk_and_no_known_limit_leave_the_embedder_in_question() -> None:
     probes = [{"probe": "exact_rank", "gold_id": "g", "arm": "dense", "value": 40}]
-    long = bundle(gold_at=0, trace={"probes": probes}, chunk={"tokens": 513})
+    long = bundle(gold_at=0, trace={"probes": probes}, chunk={"tokens": 129})
     assert diagnosed(long).could_be == (Stage.EMBED, Stage.RETRIEVE)
     known = bundle(
         gold_at=0,
         trace={"probes": probes},
-        chunk={"tokens": 513},
+        chunk={"tokens": 129},
         pipeline={"embedding": {"corpus": {"max_tokens": 8192}}},
     )
     assert brief(diagnosed(known)) == "fail retrieve weak_match"
