@@ -55,7 +55,7 @@ def _may_be_cut(f: GoldFacts) -> bool:
     if chunk.answer_token_offset is not None:
         return chunk.answer_token_offset >= limit
     if chunk.tokens is None and chunk.text is None:
-        return f.identities.inventory.index is None
+        return True
     return (_tokens(chunk.text or "") if chunk.tokens is None else chunk.tokens) > limit
 
 

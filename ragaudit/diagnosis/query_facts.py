@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from ragaudit.config import AclSettings
 from ragaudit.evidence.fusion import Recomputed, best_of, contributing, recompute, rrf_constant, takes_best
@@ -103,21 +104,21 @@ class QueryFacts:
         """
         sent, expected = dict(clauses(self.trace.filters_applied)), dict(clauses(self.pipeline.filter.expected))
         unsent = {name: want for name, want in expected.items() if sent.get(name) != want}
+        wanted = {**sent, **unsent}
         found: dict[str, bool] = {}
-        for hit in (hit for hits in (self.trace.arms or {}).values() for hit in hits) if sent or unsent else ():
-            if hit.id not in found:
-                met = self._met(hit, {**sent, **unsent})
-                if Match.NO in met.values():
-                    found[hit.id] = True
-                elif any(met[name] is Match.UNKNOWN for name in unsent):
-                    found[hit.id] = False
+        for hit in (hit for hits in (self.trace.arms or {}).values() for hit in hits) if wanted else ():
+            metadata = self._metadata(hit)
+            met = {name: match(want, metadata, name) for name, want in wanted.items()} if metadata else {}
+            if Match.NO in met.values():
+                found[hit.id] = True
+            elif any(met.get(name, Match.UNKNOWN) is Match.UNKNOWN for name in unsent):
+                found.setdefault(hit.id, False)
         return found
 
-    def _met(self, hit: Hit, wanted: Mapping[str, object]) -> Mapping[str, Match]:
-        """How a hit meets each clause, by its row in the chunk table, else by what was logged with it."""
+    def _metadata(self, hit: Hit) -> Mapping[str, Any] | None:
+        """What is stored with a hit, by its row in the chunk table, else as it was logged."""
         chunk = self.identities.inventory.chunk(hit.id)
-        metadata = chunk.metadata if chunk is not None and chunk.metadata is not None else hit.metadata
-        return {name: match(want, metadata, name) for name, want in wanted.items()}
+        return chunk.metadata if chunk is not None and chunk.metadata is not None else hit.metadata
 
     @cached_property
     def renames(self) -> bool:
