@@ -66,7 +66,8 @@ def _tokens(text: str) -> int:
 
 
 def _filter_sound(f: GoldFacts) -> bool:
-    if _may_be_crowded(f):
+    emptied = any(not arm.hits and not arm.did_not_run for arm in f.missed_arms) and bool(f.trace.filters_applied)
+    if emptied or _may_be_crowded(f) or any(s.matching == 0 for s in (f.trace.arm_status or {}).values()):
         return False
     if f.filter_cleared:
         return not _may_be_starved(f)

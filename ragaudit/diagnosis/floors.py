@@ -16,14 +16,16 @@ def behind_floor(f: GoldFacts) -> Listed | None:
 
 
 def lost_by_floor(f: GoldFacts) -> bool:
-    """An arm has the gold, and a list that may stand behind a floor has not."""
+    """An arm or the fused list has the gold, and a list that may stand behind a floor has not."""
     lists = [entry for entry in (f.listed("fused"), behind_floor(f)) if entry is not None]
     arm_level = [
         places.places[f.position] is None
         for name, places in f.evidence.lists.items()
         if name.startswith("after_threshold:")
     ]
-    return f.in_any_arm and (any(entry.place is None for entry in lists) or any(arm_level))
+    fused = f.listed("fused")
+    found = f.in_any_arm or (fused is not None and fused.place is not None)
+    return found and (any(entry.place is None for entry in lists) or any(arm_level))
 
 
 def is_fused(threshold: Threshold) -> bool:

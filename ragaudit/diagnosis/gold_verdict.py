@@ -227,6 +227,8 @@ def _failed(f: GoldFacts, found: list[Fired]) -> GoldDiagnosis:
     stage = found[0].stage
     same = [fault for fault in found if fault.stage is stage]
     gap = next((_GAPS[fault.name] for fault in same if fault.name in _GAPS), None)
+    if same[0].name == "query_incomplete" and f.trace.query_rewrite is not None:
+        gap = Gap.QUERY_UNDERSTANDING
     if same[0].name == "literal_lost" and f.trace.query_rewrite is None:
         gap = None  # lost by a tokenizer or a cut, not by a rewrite
     return _verdict(
