@@ -4,14 +4,16 @@ from collections.abc import Sequence
 
 from ragaudit.diagnosis.facts import GoldFacts
 from ragaudit.diagnosis.registry import fired
-from ragaudit.evidence.predicate import Match, clauses, match
 from ragaudit.evidence.sources import named_lexical
 from ragaudit.model.diagnosis import STAGES, Stage
 
-SHORT_INPUT = 512
-"""Tokens that every common embedding model reads whole: a longer chunk may have been cut where no limit is known."""
+SHORT_INPUT = 128
+"""Tokens that even the small embedding models read whole (paraphrase-multilingual-MiniLM: 128, all-MiniLM-L6: 256): a
+longer chunk may have been cut where no limit is known."""
 CHARS_A_TOKEN = 2
-"""At the least, in scripts that are written without spaces: a text shorter than this allows for was not cut."""
+"""Few enough for words of letters; a character of a script without spaces counts as a token."""
+_WITHOUT_SPACES = 0x0E00
+"""Thai and every script after it in Unicode: Khmer, kana, Han, Hangul."""
 
 
 def not_excluded(f: GoldFacts, possible: Sequence[Stage]) -> tuple[Stage, ...]:
@@ -46,16 +48,26 @@ def _vectors_sound(f: GoldFacts) -> bool:
 
 
 def _may_be_cut(f: GoldFacts) -> bool:
-    """The embedder may have read only the head of the chunk."""
-    chunk, limit = f.row.chunk, f.pipeline.embedding.corpus.max_tokens
+    """The embedder may have read only the head of the chunk: it is longer than what is known to be read, or unseen."""
+    chunk, limit = f.row.chunk, f.pipeline.embedding.corpus.max_tokens or SHORT_INPUT
     if chunk is None:
         return f.identities.inventory.chunks is None
-    tokens = chunk.tokens if chunk.tokens is not None else len(chunk.text or "") // CHARS_A_TOKEN
-    return tokens > (SHORT_INPUT if limit is None else limit)
+    if chunk.answer_token_offset is not None:
+        return chunk.answer_token_offset >= limit
+    if chunk.tokens is None and chunk.text is None:
+        return True
+    return (_tokens(chunk.text or "") if chunk.tokens is None else chunk.tokens) > limit
+
+
+def _tokens(text: str) -> int:
+    """At most so many tokens, roughly."""
+    dense = sum(ord(char) >= _WITHOUT_SPACES for char in text)
+    return dense + (len(text) - dense) // CHARS_A_TOKEN
 
 
 def _filter_sound(f: GoldFacts) -> bool:
-    if _may_be_crowded(f):
+    emptied = any(not arm.hits and not arm.did_not_run for arm in f.missed_arms) and bool(f.trace.filters_applied)
+    if emptied or _may_be_crowded(f) or any(s.matching == 0 for s in (f.trace.arm_status or {}).values()):
         return False
     if f.filter_cleared:
         return not _may_be_starved(f)
@@ -68,34 +80,18 @@ def _may_be_starved(f: GoldFacts) -> bool:
         return False
     if not f.trace.arms:
         return True
-    sent = dict(clauses(f.trace.filters_applied))
     for arm in f.missed_arms:
-        kept = sum(Match.NO not in _met(f, hit.id, sent) for hit in arm.hits)
+        kept = sum(not f.query.outside_filter.get(hit.id, False) for hit in arm.hits)
         if kept < (f.k if arm.matching is None else min(f.k, arm.matching)) and not arm.did_not_run:
             return True
     return False
 
 
 def _may_be_crowded(f: GoldFacts) -> bool:
-    """Rows that the filter should have kept out stand in an arm that misses the gold, or may stand there."""
-    sent, expected = dict(clauses(f.trace.filters_applied)), dict(clauses(f.pipeline.filter.expected))
-    unsent = {name: want for name, want in expected.items() if sent.get(name) != want}
-    if not sent and not unsent:
-        return False
-    for arm in f.missed_arms:
-        above = arm.hits[: arm.place.rank - 1] if arm.place else arm.hits
-        for hit in above:
-            if Match.NO in _met(f, hit.id, {**sent, **unsent}):
-                return True
-            if unsent and Match.UNKNOWN in _met(f, hit.id, unsent):
-                return True
-    return False
-
-
-def _met(f: GoldFacts, hit_id: str, wanted: dict[str, object]) -> set[Match]:
-    """How a hit meets each clause, by what is stored of it and was logged with it."""
-    metadata = f.query.access.metadata(hit_id)
-    return {match(want, metadata, name) for name, want in wanted.items()}
+    """Rows that the filter should have kept out stand above the gold in an arm, or may stand there."""
+    outside = f.query.outside_filter
+    above = (hit for arm in f.missed_arms for hit in (arm.hits[: arm.place.rank - 1] if arm.place else arm.hits))
+    return bool(outside) and any(hit.id in outside for hit in above)
 
 
 def in_order(stages: Sequence[Stage] | set[Stage]) -> tuple[Stage, ...]:

@@ -16,14 +16,16 @@ def behind_floor(f: GoldFacts) -> Listed | None:
 
 
 def lost_by_floor(f: GoldFacts) -> bool:
-    """An arm has the gold, and a list that may stand behind a floor has not."""
+    """An arm or the fused list has the gold, and a list that may stand behind a floor has not."""
     lists = [entry for entry in (f.listed("fused"), behind_floor(f)) if entry is not None]
     arm_level = [
         places.places[f.position] is None
         for name, places in f.evidence.lists.items()
         if name.startswith("after_threshold:")
     ]
-    return f.in_any_arm and (any(entry.place is None for entry in lists) or any(arm_level))
+    fused = f.listed("fused")
+    found = f.in_any_arm or (fused is not None and fused.place is not None)
+    return found and (any(entry.place is None for entry in lists) or any(arm_level))
 
 
 def is_fused(threshold: Threshold) -> bool:
@@ -57,7 +59,7 @@ def drops(f: GoldFacts, threshold: Threshold) -> str | None:
         return None
     if threshold.kind == "autocut":
         return _autocut(f, threshold)
-    if threshold.value is None or _survivor_under(f, threshold):
+    if threshold.value is None or _survivor_under(f, threshold) or _cut_anyway(f, threshold):
         return None
     score = _score_under(f, threshold)
     named = f"{threshold.value:g} on {threshold.on}"
@@ -65,7 +67,7 @@ def drops(f: GoldFacts, threshold: Threshold) -> str | None:
         asked = is_fused(threshold) and _names(threshold.score, _DENSE)
         lacks = asked and f.in_any_arm and not f.unlogged_arms and not _dense_has(f)
         return f"{f.id} has no {threshold.score} score, and the floor {named} asks for one" if lacks else None
-    if score > threshold.value if threshold.direction == "max" else score < threshold.value:
+    if _is_under(score, threshold):
         side = "over the ceiling" if threshold.direction == "max" else "under the floor"
         return f"{f.id}: {threshold.score or 'score'} {score:g} is {side} {named}"
     return None
@@ -111,21 +113,37 @@ def arm_of(f: GoldFacts, threshold: Threshold) -> ArmFacts | None:
 
 
 def _survivor_under(f: GoldFacts, threshold: Threshold) -> bool:
-    """A hit that only this arm returned survived with a score that the threshold would drop: it is not in force."""
+    """A hit of this arm alone, or of the fused list, survived with a score that the threshold would drop."""
     arm, after = arm_of(f, threshold), _after(f, threshold)
-    if arm is None or after is None or threshold.value is None:
+    if after is None or threshold.value is None:
         return False
+    if arm is None:
+        fused = f.listed("fused") if is_fused(threshold) and not _names(threshold.score, _DENSE) else None
+        kept = [
+            hit.value for hit in (fused.hits or () if fused else ()) if hit.id in after.ids and hit.value is not None
+        ]
+        return any(_is_under(value, threshold) for value in kept)
     others = {hit.id for other in f.arms if other is not arm for hit in other.hits}
     for hit in arm.hits:
         score = hit.value
         if score is not None and converted(threshold) and arm.lower_is_better:
             score = 1 - score
-        under = score is not None and (
-            score > threshold.value if threshold.direction == "max" else score < threshold.value
-        )
-        if under and hit.id in after.ids and hit.id not in others:
+        if score is not None and _is_under(score, threshold) and hit.id in after.ids and hit.id not in others:
             return True
     return False
+
+
+def _is_under(score: float, threshold: Threshold) -> bool:
+    value = threshold.value or 0.0
+    return score > value if threshold.direction == "max" else score < value
+
+
+def _cut_anyway(f: GoldFacts, threshold: Threshold) -> bool:
+    """The floor is on the fused list, the gold stands there beyond the cut, and no list between the two was logged."""
+    fused, behind = f.listed("fused"), behind_floor(f)
+    if not is_fused(threshold) or fused is None or fused.place is None or behind is None:
+        return False
+    return behind.name not in ("after_threshold", "rerank_input") and fused.place.rank > f.fused_cut
 
 
 def _after(f: GoldFacts, threshold: Threshold) -> Listed | None:

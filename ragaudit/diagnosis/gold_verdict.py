@@ -10,6 +10,7 @@ from ragaudit.diagnosis.registry import Fired, fired
 from ragaudit.evidence.identity import Via
 from ragaudit.evidence.journey import journey
 from ragaudit.model.diagnosis import STAGES, Gap, GoldDiagnosis, Outcome, Stage
+from ragaudit.model.record import said
 from ragaudit.model.trace import Answer
 
 _QUERY_CAUSES = {"literal_lost", "rewrite_drift", "followup_lost"}
@@ -197,7 +198,7 @@ def _residue(f: GoldFacts, *, confirmed: bool) -> GoldDiagnosis:
     elif f.arms:
         where = f"{f.id}: in no arm ({', '.join(arm.name for arm in f.arms)})"
         if f.unlogged_arms:
-            where += f"; {', '.join(f.unlogged_arms)} is configured and was not logged"
+            where += f"; the list of {', '.join(f.unlogged_arms)} was not logged"
         later = next((entry for entry in f.merged if entry.place is not None), None)
         if later is not None and later.place is not None:
             where += f"; {later.name} has it at rank {later.place.rank}, K is {f.k}"
@@ -214,7 +215,7 @@ def _own_rank_known(f: GoldFacts, arm: ArmFacts) -> bool:
 def _may_have_reranked(f: GoldFacts) -> bool:
     """A reranker is configured, or seen, or nothing at all is known of the configuration."""
     seen = f.listed("after_rerank") is not None or f.listed("rerank_input") is not None
-    return seen or f.pipeline.rerank.model is not None or not f.pipeline.model_fields_set
+    return seen or f.pipeline.rerank.model is not None or not said(f.pipeline)
 
 
 def _fired(f: GoldFacts, step: str) -> list[Fired]:
@@ -226,6 +227,8 @@ def _failed(f: GoldFacts, found: list[Fired]) -> GoldDiagnosis:
     stage = found[0].stage
     same = [fault for fault in found if fault.stage is stage]
     gap = next((_GAPS[fault.name] for fault in same if fault.name in _GAPS), None)
+    if same[0].name == "query_incomplete" and f.trace.query_rewrite is not None:
+        gap = Gap.QUERY_UNDERSTANDING
     if same[0].name == "literal_lost" and f.trace.query_rewrite is None:
         gap = None  # lost by a tokenizer or a cut, not by a rewrite
     return _verdict(

@@ -1,6 +1,6 @@
 """Where the gold stands and where the search looked: namespaces, collections, partitions."""
 
-from ragaudit.diagnosis.facts import GoldFacts
+from ragaudit.diagnosis.facts import ArmFacts, GoldFacts
 
 
 def read_elsewhere(f: GoldFacts) -> tuple[str, str, str] | None:
@@ -16,9 +16,9 @@ def read_elsewhere(f: GoldFacts) -> tuple[str, str, str] | None:
     return chunk.namespace, searched, "" if rows is None else f", which holds {rows} rows"
 
 
-def namespace_in_use(f: GoldFacts) -> bool:
-    """The user may read the gold, and other hits of this query stand in its namespace: it is where their rows are."""
+def reads_it(f: GoldFacts, arm: ArmFacts) -> bool:
+    """A hit of this arm stands in the gold's namespace: the arm searches there."""
     chunk = f.row.chunk
-    mine = chunk.namespace if chunk is not None and f.row.eligible is True else None
-    rows = (f.identities.inventory.chunk(hit.id) for arm in f.arms for hit in arm.hits)
+    mine = chunk.namespace if chunk is not None else None
+    rows = (f.identities.inventory.chunk(hit.id) for hit in arm.hits)
     return mine is not None and any(row is not None and row.namespace == mine for row in rows)

@@ -1,4 +1,4 @@
-"""When no arm has a gold id: could it have been there under another name, or hidden behind what should not be there?"""
+"""What may be otherwise than it looks: a gold id that went by another name, or stood behind rows of others."""
 
 from dataclasses import dataclass
 
@@ -19,7 +19,7 @@ class Doubt:
 
 
 def doubts(f: GoldFacts) -> tuple[Doubt, ...]:
-    """What keeps "in no arm" from meaning that no arm found it. Empty where an id map or a table settles it."""
+    """What keeps "in no arm" from meaning that no arm found it, and "below K" from meaning that it ranks low."""
     found = (_changed(f), _disjoint_arms(f)) if not f.in_any_arm else ()
     return tuple(doubt for doubt in (*found, _unchecked(f)) if doubt is not None)
 
@@ -45,20 +45,19 @@ def _lost_at(f: GoldFacts, entry: Listed) -> Doubt:
 
 def _disjoint_arms(f: GoldFacts) -> Doubt | None:
     """The arms name their hits in ways of their own: the same chunk may go by several ids."""
-    full = [{f.query.canonical(hit.id) for hit in arm.hits} for arm in f.arms if len(arm.hits) >= MIN_HITS]
-    if len(full) < 2 or f.row.chunk is not None:
+    looks = [f.query.arm_forms[arm.name] for arm in f.arms if len(arm.hits) >= MIN_HITS]
+    if len(looks) < 2 or f.row.chunk is not None:
         return None
-    looks = [{_shape(hit_id) for hit_id in ids} for ids in full]
     if any(one & other for n, one in enumerate(looks) for other in looks[n + 1 :]):
         return None
     return Doubt((Stage.FUSE,), "each arm has ids of another form", "id_map (or chunks.jsonl: aliases)")
 
 
 def _unchecked(f: GoldFacts) -> Doubt | None:
-    """No filter was sent for a user who has principals, and no ACL is known: others' rows may stand above the gold."""
+    """No filter was sent for a user who has principals, and no table was given that could say whose the hits are."""
     sent = [status.filter for status in (f.trace.arm_status or {}).values() if status.filter]
     inventory = f.identities.inventory
-    if not f.trace.user_acl or f.trace.filters_applied != {} or sent or f.pipeline.filter.mode is not None:
+    if not f.trace.user_acl or f.trace.filters_applied != {} or sent:
         return None
     if (f.arms and not f.in_any_arm) or inventory.chunks is not None or inventory.sources is not None:
         return None
@@ -70,9 +69,3 @@ def _names(f: GoldFacts, hit_id: str) -> set[str]:
     chunk = f.identities.inventory.chunk(hit_id)
     related = (chunk.chunk_id, chunk.parent_id, chunk.source_id) if chunk is not None else ()
     return {hit_id, f.query.canonical(hit_id), *(name for name in related if name is not None)}
-
-
-def _shape(hit_id: str) -> str:
-    """`v_12` as `a_9`: letters and digits by kind, everything else as it is."""
-    kinds = ["9" if char.isdigit() else "a" if char.isalpha() else char for char in hit_id]
-    return "".join(kind for n, kind in enumerate(kinds) if n == 0 or kind != kinds[n - 1] or kind not in "a9")

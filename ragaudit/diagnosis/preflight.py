@@ -17,12 +17,12 @@ from ragaudit.diagnosis.preflight_rules import (
     k_findings,
     missing_field_findings,
     noted,
-    said,
 )
 from ragaudit.diagnosis.query_facts import RunFacts
 from ragaudit.evidence.identity import Identities
 from ragaudit.evidence.sources import lexical_arms, top_k_sources
 from ragaudit.model.counting import counted, queries
+from ragaudit.model.record import said
 from ragaudit.model.result import Canary, Finding, Level
 from ragaudit.model.trace import ArmState, Ranking, Trace
 from ragaudit.readers.fields import quoted

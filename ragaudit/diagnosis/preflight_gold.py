@@ -1,9 +1,9 @@
 """Preflight: are the gold ids of this run's id space? Absence from the lists alone proves nothing: it may be a miss."""
 
-import re
 from collections.abc import Iterable
 
 from ragaudit.diagnosis.preflight_rules import noted
+from ragaudit.evidence.id_forms import form_of
 from ragaudit.evidence.logged import logged_source
 from ragaudit.model.counting import counted, queries
 from ragaudit.model.inventory import Inventory
@@ -15,10 +15,6 @@ ENOUGH = 5
 """Distinct gold ids; of fewer nothing is proven."""
 MOST = 1000
 """Unknown gold ids, and forms of listed ids, that are held."""
-
-_LETTERS = re.compile(r"[^\W\d_]+")
-_DIGITS = re.compile(r"\d+")
-_CHANGES = re.compile(r"(?=a9|9a)")
 
 
 class GoldIds:
@@ -123,13 +119,3 @@ class GoldIds:
 def _is_numbered(form: str) -> bool:
     """It follows a scheme. Names in words (`late-fees`) may all look different and be of one id space."""
     return form == "x" or "9" in form
-
-
-def form_of(each: str) -> str:
-    """How an id looks: runs of letters as `a`, of digits as `9`, the rest as it is: `doc-12#p3` is `a-9#a9`.
-
-    Where letters and digits change places three times or more it is a hash, a UUID or the like: any two of them look
-    different, and all are `x`.
-    """
-    form = _DIGITS.sub("9", _LETTERS.sub("a", each))
-    return "x" if len(_CHANGES.findall(form)) >= 3 else form

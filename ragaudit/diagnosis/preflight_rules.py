@@ -2,14 +2,12 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any
-
-from pydantic import BaseModel
 
 from ragaudit.config import Settings
 from ragaudit.diagnosis.facts import moment, same_model
 from ragaudit.model.counting import queries
 from ragaudit.model.inventory import Inventory
+from ragaudit.model.record import said
 from ragaudit.model.result import Finding, Level
 
 _FIELDS: Mapping[str, tuple[Level, str, str]] = {
@@ -163,14 +161,3 @@ def k_findings(configured: int | None, ks: Mapping[int, int]) -> Iterable[Findin
         "metrics are cut at what each query says",
         "Correct the one that is not the K of the generator.",
     )
-
-
-def said(given: Any) -> bool:
-    """Whether a table holds a value. An empty table says nothing; `[]`, `""` and `false` are values."""
-    if isinstance(given, BaseModel):
-        return said(given.model_dump(exclude_unset=True))
-    if isinstance(given, Mapping):
-        return any(said(value) for value in given.values())
-    if isinstance(given, list | tuple) and given:
-        return any(said(value) for value in given)
-    return given is not None

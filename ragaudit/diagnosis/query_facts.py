@@ -7,9 +7,11 @@ from functools import cached_property
 from ragaudit.config import AclSettings
 from ragaudit.evidence.access import Access
 from ragaudit.evidence.fusion import Recomputed, best_of, contributing, recompute, rrf_constant, takes_best
+from ragaudit.evidence.id_forms import form_of
 from ragaudit.evidence.identity import Identities
 from ragaudit.evidence.journey import QueryEvidence
 from ragaudit.evidence.leaks import Foreign, foreign_hits
+from ragaudit.evidence.predicate import Match, clauses, match
 from ragaudit.model.pipeline import Pipeline
 from ragaudit.model.trace import ArmState, ArmStatus, Ranking
 
@@ -79,6 +81,42 @@ class QueryFacts:
                 hits = later.hits if later is not None else hits
             lists[name] = hits
         return lists
+
+    @cached_property
+    def arm_ranks(self) -> Mapping[str, Mapping[str, int]]:
+        """Id in the gold's id space -> arm -> its best rank there."""
+        found: dict[str, dict[str, int]] = {}
+        for name, hits in (self.trace.arms or {}).items():
+            for rank, hit in enumerate(hits, start=1):
+                found.setdefault(self.canonical(hit.id), {}).setdefault(name, rank)
+        return found
+
+    @cached_property
+    def arm_forms(self) -> Mapping[str, frozenset[str]]:
+        """Arm -> how the ids of its hits look."""
+        return {
+            name: frozenset(form_of(self.canonical(hit.id)) for hit in hits)
+            for name, hits in (self.trace.arms or {}).items()
+        }
+
+    @cached_property
+    def outside_filter(self) -> Mapping[str, bool]:
+        """Hits of the arms that violate the filter, sent or expected (True), or may violate what was not sent (False).
+
+        Hits that are not among these are known, or not claimed by anything, to stand inside it.
+        """
+        sent, expected = dict(clauses(self.trace.filters_applied)), dict(clauses(self.pipeline.filter.expected))
+        unsent = {name: want for name, want in expected.items() if sent.get(name) != want}
+        wanted = {**sent, **unsent}
+        found: dict[str, bool] = {}
+        for hit in (hit for hits in (self.trace.arms or {}).values() for hit in hits) if wanted else ():
+            metadata = self.access.metadata(hit.id)
+            met = {name: match(want, metadata, name) for name, want in wanted.items()} if metadata else {}
+            if Match.NO in met.values():
+                found[hit.id] = True
+            elif any(met.get(name, Match.UNKNOWN) is Match.UNKNOWN for name in unsent):
+                found.setdefault(hit.id, False)
+        return found
 
     @cached_property
     def renames(self) -> bool:

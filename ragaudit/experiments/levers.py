@@ -37,7 +37,6 @@ Variable = Literal[
     "chunker.target_tokens",
     "arms",
     "search.*.consistency",
-    "search.*.namespace",
     "search.*.score_direction",
     "search.*.tokenizer",
     "search.*.operator",

@@ -28,7 +28,7 @@ CORPUS = {
             "without": ("chunk",),
         },
         {"source": {"chunks_indexed": {"dense": 7}}},
-        "source s1: dense holds 4 of 7 chunks, and g is not among them",
+        "source s1: dense holds 4 of 7 chunks; nothing shows g among them",
         "fail ingestion half_written",
         "fail undetermined",
     ),
@@ -142,8 +142,12 @@ CORPUS = {
         "fail retrieve below_k",
     ),
     "oversized_chunk": Sample(
-        {"chunk": {"tokens": 900}, "pipeline": {"chunker": {"target_tokens": 400}}, "trace": {"probes": [exact(5)]}},
-        {"chunk": {"tokens": 500}},
+        {
+            "chunk": {"tokens": 900},
+            "pipeline": {"chunker": {"target_tokens": 400}, "embedding": {"corpus": {"max_tokens": 8192}}},
+            "trace": {"probes": [exact(5)]},
+        },
+        {"chunk": {"tokens": 800}},
         "g: 900 tokens, the chunker's target is 400",
         "fail chunk oversized_chunk",
         "fail retrieve weak_match",

@@ -182,7 +182,7 @@ SEARCH = {
             "index": {"namespace": "v1", "namespaces": {"v1": 0}},
         },
         {"chunks": [{"chunk_id": "b1", "source_id": "s2", "namespace": "v1"}]},
-        "g stands in namespace 'v2', as hits of this query do; 'v1' was searched, which holds 0 rows",
+        "g stands in namespace 'v2', where bm25 searched; dense searched 'v1', which holds 0 rows",
         "fail retrieve other_namespace",
         "fail ingestion wrong_namespace",
     ),

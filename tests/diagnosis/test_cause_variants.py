@@ -319,6 +319,19 @@ VARIANTS: list[tuple[str, dict[str, Any], str]] = [
         "g: rank 3 in dense with limit 200, absent with the limit that was sent",
     ),
     (
+        "prefix_missing",
+        {
+            "gold_at": 4,
+            "pipeline": {
+                "embedding": {
+                    "query": {"prefix": "passage: "},
+                    "corpus": {"prefix": "passage: ", "requires_prefix": True},
+                }
+            },
+        },
+        "the model needs prefixes of two kinds; both sides have 'passage: '",
+    ),
+    (
         "ann_miss",
         {"gold_at": 0, "trace": {"probes": [probe("rank_other_limit", 3, "dense", "limit 200")]}},
         "g: rank 3 in dense with another limit, and missed with the limit that was sent",

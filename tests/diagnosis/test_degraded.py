@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -133,12 +134,12 @@ def test_a_rank_beyond_k_names_no_stage_while_nobody_saw_the_chunk_s_text() -> N
 
 def test_a_long_chunk_and_no_known_limit_leave_the_embedder_in_question() -> None:
     probes = [{"probe": "exact_rank", "gold_id": "g", "arm": "dense", "value": 40}]
-    long = bundle(gold_at=0, trace={"probes": probes}, chunk={"tokens": 513})
+    long = bundle(gold_at=0, trace={"probes": probes}, chunk={"tokens": 129})
     assert diagnosed(long).could_be == (Stage.EMBED, Stage.RETRIEVE)
     known = bundle(
         gold_at=0,
         trace={"probes": probes},
-        chunk={"tokens": 513},
+        chunk={"tokens": 129},
         pipeline={"embedding": {"corpus": {"max_tokens": 8192}}},
     )
     assert brief(diagnosed(known)) == "fail retrieve weak_match"
@@ -166,3 +167,70 @@ def test_a_wrong_answer_over_a_span_that_nobody_looked_for_is_open() -> None:
     plain = diagnosed(with_trace(parts, gold=[{"id": "g"}]))
     assert brief(plain) == "fail generate wrong_answer"
     assert plain.evidence[-1] == "that g holds the answer is taken from the label, which names no span"
+
+
+FLOOR = {"thresholds": [{"value": 0.5, "on": "fused", "score": "fused", "direction": "min"}]}
+
+
+def test_a_floor_that_a_lower_hit_survived_is_not_in_force() -> None:
+    fused = [{"id": "d1", "score": 0.9}, {"id": "d2", "score": 0.4}, {"id": "g", "score": 0.3}]
+    parts = bundle(gold_at=3, trace={"fused": fused, "final_context_ids": ["d1", "d2"]}, pipeline=FLOOR)
+    assert brief(diagnosed(parts)) == "fail rerank pack_loss"
+    assert brief(diagnosed(with_trace(parts, final_context_ids=["d1"]))) == "fail fuse fused_floor"
+
+
+def test_a_floor_is_not_blamed_for_what_the_cut_at_k_drops_anyway() -> None:
+    fused = [{"id": f"d{n}", "score": 0.9} for n in range(1, 4)] + [{"id": "g", "score": 0.3}]
+    parts = bundle(gold_at=4, trace={"fused": fused, "final_context_ids": ["d1", "d2", "d3"]}, pipeline=FLOOR)
+    assert "fused_floor" not in diagnosed(parts).causes
+    assert "fused_floor" in diagnosed(with_trace(parts, after_threshold=[{"id": "d1"}])).causes
+
+
+@pytest.mark.parametrize(
+    ("method", "lowest", "certain"), [("weighted", 0.1, True), ("weighted", -0.1, False), ("mean", 0.1, False)]
+)
+def test_an_order_is_impossible_only_where_nothing_counts_against_a_hit(
+    method: str, lowest: float, certain: bool
+) -> None:
+    dense = [{"id": "g", "score": 0.9}, {"id": "d1", "score": 0.5}, {"id": "d2", "score": lowest}]
+    fused = [{"id": "d1"}, {"id": "d2"}, {"id": "x"}, {"id": "g"}]
+    parts = bundle(
+        gold_at=1,
+        lexical_at=1,
+        trace={"arms": {"dense": dense}, "fused": fused, "final_context_ids": ["d1", "d2", "x"]},
+        pipeline={"fusion": {"method": method}},
+    )
+    assert ("fusion_order" in diagnosed(parts).causes) is certain
+
+
+def test_a_search_that_returns_rows_of_the_gold_s_namespace_reads_it() -> None:
+    rows = [{"chunk_id": "d1", "source_id": "s2", "namespace": "v2"}]
+    read = {"index": {"namespace": "v1", "namespaces": {"v1": 0}}, "chunk": {"namespace": "v2"}}
+    assert brief(diagnosed(bundle(gold_at=0, **read))) == "fail ingestion wrong_namespace"
+    found = diagnosed(bundle(gold_at=0, chunks=rows, **read))
+    assert not {"wrong_namespace", "other_namespace"} & set(found.causes)
+
+
+@pytest.mark.parametrize(
+    ("chunk", "cut"),
+    [
+        ({"tokens": None, "text": "word " * 40}, False),
+        ({"tokens": None, "text": "word " * 60}, True),
+        ({"tokens": None, "text": "文" * 129}, True),
+        ({"tokens": None, "text": None}, True),
+        ({"tokens": 600, "answer_token_offset": 20}, False),
+    ],
+)
+def test_how_long_a_text_an_embedder_of_unknown_limit_reads_whole(chunk: dict[str, Any], cut: bool) -> None:
+    probes = [{"probe": "exact_rank", "gold_id": "g", "arm": "dense", "value": 40}]
+    whole = {"source": True, "extracted": True, "chunk": True}
+    gold = [{"id": "g", "source_id": "s1", "span": "x", "span_in": whole}]
+    verdict = diagnosed(bundle(gold_at=0, trace={"probes": probes, "gold": gold}, chunk=chunk))
+    assert (Stage.EMBED in verdict.could_be) is cut
+
+
+def test_an_empty_table_says_nothing_of_the_reranker() -> None:
+    seed = seed_only(bundle(gold_at=5))
+    assert Stage.RERANK in diagnosed(seed).could_be
+    assert Stage.RERANK in diagnosed(replace(seed, pipeline={"pack": {}})).could_be
+    assert Stage.RERANK not in diagnosed(replace(seed, pipeline={"k_final": 3})).could_be

@@ -184,6 +184,12 @@ CASES: dict[str, tuple[Run, Run, str]] = {
         "2 queries with other gold in the trace than in the qrels; the trace counts",
     ),
     "qrels_without_trace": (Run(problems=("qrels_without_trace",)), Run(), "1 query id of the qrels in no trace"),
+    "field_misnamed": (
+        Run(problems=("field_misnamed",)),
+        Run(),
+        "1 name of a field that is close to one ragaudit reads, and is not read",
+    ),
+    "qrels_empty": (Run(problems=("qrels_empty",)), Run(), "1 file of qrels without a judgement"),
     "qrels_not_judged": (
         Run(problems=("qrels_not_judged",)),
         Run(),

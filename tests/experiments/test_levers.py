@@ -129,7 +129,7 @@ def test_generation_levers_are_marked_as_not_retrieval() -> None:
 
 def test_an_unknown_lever_is_an_error_that_says_where_to_look() -> None:
     with pytest.raises(
-        ConfigError, match=r"^lever 'disable_acl': is not known\. `ragaudit levers` lists the 69 that are\.$"
+        ConfigError, match=r"^lever 'disable_acl': is not known\. `ragaudit levers` lists the 68 that are\.$"
     ):
         lever("disable_acl")
 

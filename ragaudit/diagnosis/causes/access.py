@@ -68,8 +68,8 @@ def acl_data(f: GoldFacts) -> str | None:
         if unmapped is None:
             return None
         return (
-            f"{f.id}: its label says that the user may read it, the ACL of its source names {unmapped[0]!r} where the user "
-            f"holds {unmapped[1]!r}: the ACL sync did not map it, the ACL in the index {stored}"
+            f"{f.id}: its label says that the user may read it, the ACL of its source names {unmapped[0]!r} where the "
+            f"user holds {unmapped[1]!r}: the ACL sync did not map it, the ACL in the index {stored}"
         )
     by_source = admitted is True or f.row.gold.eligible is None
     says = "its source admits the user" if by_source else "its label says that the user may read it"

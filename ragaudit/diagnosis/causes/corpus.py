@@ -1,7 +1,7 @@
 """Causes before the index: the label itself, ingestion, parsing, chunking."""
 
 from ragaudit.diagnosis.facts import GoldFacts, moment
-from ragaudit.diagnosis.namespaces import namespace_in_use, read_elsewhere
+from ragaudit.diagnosis.namespaces import read_elsewhere, reads_it
 from ragaudit.diagnosis.registry import cause
 from ragaudit.model.diagnosis import Stage
 from ragaudit.model.inventory import Source, SourceStatus
@@ -86,7 +86,8 @@ def half_written(f: GoldFacts) -> str | None:
     if not short:
         return None
     counts = ", ".join(f"{arm} holds {n} of {source.chunks_expected}" for arm, n in short.items())
-    return f"source {source.source_id}: {counts} chunks, and {f.id} is not among them"
+    told = f", and {f.id} is not among them" if f.written is not None else f"; nothing shows {f.id} among them"
+    return f"source {source.source_id}: {counts} chunks{told}"
 
 
 @cause(
@@ -98,7 +99,7 @@ def half_written(f: GoldFacts) -> str | None:
 )
 def wrong_namespace(f: GoldFacts) -> str | None:
     found = read_elsewhere(f)
-    if found is None or namespace_in_use(f):
+    if found is None or any(reads_it(f, arm) for arm in f.arms):
         return None
     mine, searched, held = found
     return f"{f.id} stands in namespace {mine!r}; the search reads {searched!r}{held}"

@@ -6,6 +6,10 @@ from ragaudit.diagnosis.floors import arm_of, converted, drops, is_fused, lost_b
 from ragaudit.diagnosis.registry import cause
 from ragaudit.model.diagnosis import Stage
 
+_SUMS = {"weighted", "weighted_sum", "linear", "convex", "sum", "combsum", "max", "simple", "combmax"}
+_SUMS |= {"relative_score", "relative_score_fusion"}
+"""Methods that add up, or take the best of, the scores that the arms give, as such or scaled from 0."""
+
 
 def lost_in_fusion(f: GoldFacts) -> bool:
     """An arm has the gold within K, and the list after fusion and floors has not."""
@@ -222,6 +226,8 @@ def fusion_order(f: GoldFacts) -> str | None:
         return None
     if any(weight < 0 for weight in (f.pipeline.fusion.weights or {}).values()) or f.unlogged_arms:
         return None
+    if not _only_adds_up(f):
+        return None
     beaten = [hit_id for hit_id in fused.ids[: fused.place.rank - 1] if _beaten_everywhere(f, hit_id)]
     if not beaten or fused.place.rank - len(beaten) > f.fused_cut:
         return None
@@ -231,13 +237,18 @@ def fusion_order(f: GoldFacts) -> str | None:
 
 def _beaten_everywhere(f: GoldFacts, hit_id: str) -> bool:
     """Each arm that has this hit has the gold above it, and some arm has it."""
-    ranks = [
-        (rank, arm.place)
-        for arm in f.arms
-        for rank, hit in enumerate(arm.hits, start=1)
-        if hit.id == hit_id or f.query.canonical(hit.id) == hit_id
-    ]
-    return bool(ranks) and all(place is not None and place.rank < rank for rank, place in ranks)
+    ranks = f.query.arm_ranks.get(f.query.canonical(hit_id), {})
+    mine = {arm.name: arm.place.rank for arm in f.arms if arm.place is not None}
+    return bool(ranks) and all(name in mine and mine[name] < rank for name, rank in ranks.items())
+
+
+def _only_adds_up(f: GoldFacts) -> bool:
+    """Fusion sums, or takes the best of, values that are never negative: a further or better place costs no rank."""
+    if f.query.rrf_k is not None:
+        return True
+    scores = [hit.value for arm in f.arms for hit in arm.hits]
+    named = (f.pipeline.fusion.method or "").casefold() in _SUMS
+    return named and all(score is not None and score >= 0 for score in scores)
 
 
 def _fusion_lost(f: GoldFacts) -> bool:

@@ -123,13 +123,15 @@ def dim_mismatch(f: GoldFacts) -> str | None:
     "prefix_missing",
     Stage.EMBED,
     "index",
-    summary="The model is trained with query and document prefixes, and they were not used.",
+    summary="The model is trained with query and document prefixes, and they were not used, or one for both.",
     remedy="Apply the model's prefix convention as one change, re-embed a labelled slice, compare rank and MRR.",
 )
 def prefix_missing(f: GoldFacts) -> str | None:
     query, corpus = f.pipeline.embedding.query, f.pipeline.embedding.corpus
     if not f.dense_missed or corpus.requires_prefix is not True:
         return None
+    if query.prefix and query.prefix == corpus.prefix:
+        return f"the model needs prefixes of two kinds; both sides have {query.prefix!r}"
     bare = [side for side, prefix in (("query", query.prefix), ("corpus", corpus.prefix)) if prefix == ""]
     return f"the model needs prefixes; the {' and the '.join(bare)} side has none" if bare else None
 
@@ -294,7 +296,7 @@ def tombstones(f: GoldFacts) -> str | None:
     "ann_miss",
     Stage.EMBED,
     "index",
-    summary="An exact search finds the gold; the approximate index does not.",
+    summary="The gold is near enough, by an exact or a wider search; the approximate index does not return it.",
     remedy="Raise the search breadth (ef_search or nprobe) alone; compare with the exact rank.",
 )
 def ann_miss(f: GoldFacts) -> str | None:

@@ -4,7 +4,7 @@ import re
 
 from ragaudit.diagnosis.causes.index import lost_within_reach
 from ragaudit.diagnosis.facts import ArmFacts, GoldFacts, moment
-from ragaudit.diagnosis.namespaces import namespace_in_use, read_elsewhere
+from ragaudit.diagnosis.namespaces import read_elsewhere, reads_it
 from ragaudit.diagnosis.registry import cause
 from ragaudit.model.diagnosis import Stage
 from ragaudit.model.trace import ArmState
@@ -55,15 +55,19 @@ def rewrite_drift(f: GoldFacts) -> str | None:
     "other_namespace",
     Stage.RETRIEVE,
     "query",
-    summary="The search read another namespace than the gold's, which other hits of the same query come from.",
-    remedy="Name the namespace that the documents are in for that one arm; the filter stays.",
+    summary="One arm searched another namespace than the gold's, in which another arm of the same query searched.",
+    remedy="Compare the namespace that the two arms are configured with, and correct that one arm; the filter stays.",
 )
 def other_namespace(f: GoldFacts) -> str | None:
     found = read_elsewhere(f)
-    if found is None or not namespace_in_use(f):
+    if found is None or f.row.eligible is not True:
         return None
     mine, searched, held = found
-    return f"{f.id} stands in namespace {mine!r}, as hits of this query do; {searched!r} was searched{held}"
+    there = next((arm.name for arm in f.arms if reads_it(f, arm)), None)
+    astray = next((arm.name for arm in f.missed_arms if not reads_it(f, arm) and not arm.did_not_run), None)
+    if there is None or astray is None:
+        return None
+    return f"{f.id} stands in namespace {mine!r}, where {there} searched; {astray} searched {searched!r}{held}"
 
 
 @cause(
