@@ -11,7 +11,7 @@ from keyword import iskeyword
 import click
 
 from ragaudit import __version__
-from ragaudit.cli.streams import ExitCode, Streams
+from ragaudit.cli.streams import ExitCode, Streams, let_go_of
 from ragaudit.errors import RagauditError
 
 COMMANDS: dict[str, str] = {
@@ -106,11 +106,11 @@ def execute(arguments: Sequence[str]) -> int:
         streams.complain("interrupted.")
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
-        _let_go_of_stdout()  # the reader has seen enough (`| head`)
+        let_go_of(sys.stdout)  # the reader has seen enough (`| head`)
     except Exception as error:  # noqa: BLE001 - the one place: whatever comes here is ours
         if isinstance(error, OSError) and error.errno in NO_ROOM and error.filename is None:
             # Every file is written where its errors are told with its name: what has none is a standard stream.
-            _let_go_of_stdout()
+            let_go_of(sys.stdout)
             streams.complain(f"stdout: cannot be written ({error.strerror}). Free some space, or write elsewhere.")
             return ExitCode.USAGE
         streams.complain(_bug(error))
@@ -125,11 +125,6 @@ def run() -> None:
         if reconfigure is not None:
             reconfigure(errors="backslashreplace")  # a terminal that cannot show a character must not end an audit
     sys.exit(execute(sys.argv[1:]))
-
-
-def _let_go_of_stdout() -> None:
-    """Python would complain once more when it flushes at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _bug(error: Exception) -> str:

@@ -138,8 +138,17 @@ def emphasised(text: str) -> str:
 
 def _tell(text: str) -> None:
     """A stderr that takes nothing more (a log on a full disk) must not hide the result, nor the exit code."""
-    with suppress(OSError):
+    try:
         sys.stderr.write(f"{text}\n")
+        sys.stderr.flush()
+    except OSError:
+        let_go_of(sys.stderr)
+
+
+def let_go_of(stream: TextIO) -> None:
+    """Write no more to a standard stream: Python would complain once more when it flushes at exit."""
+    with suppress(OSError, ValueError):  # a stream of a test has no file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _styles(stream: TextIO) -> bool:
