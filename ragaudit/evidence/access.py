@@ -1,6 +1,6 @@
 """What may be shown of one query's chunks: the ACLs, and the access clauses of its filters where no ACL is known."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 from itertools import chain
 from typing import Any
@@ -98,10 +98,18 @@ class Access(Acls):
         """The fields by every name of the chunk: of its row, else of the row that it maps to, and of its hits."""
         mapped = None if row is not None and row.metadata is not None else self._mapped(chunk_id)
         rows = [each for each in (row, mapped) if each is not None]
-        names = {chunk_id: None, **{name: None for each in rows for name in (each.chunk_id, *each.aliases)}}
-        names |= {listed: None for name in tuple(names) for listed in self.logged.listed_as.get(name, ())}
-        hits = chain.from_iterable(self.logged.hits.get(name, ()) for name in names)
-        return [*map(_stored, rows), *filter(None, map(_as_logged, hits))]
+        said = [*map(_stored, rows)]
+        for name in self._names(chunk_id, rows):
+            said += [_as_logged(hit) for hit in self.logged.hits.get(name, ()) if hit.metadata or hit.source_id]
+        return said
+
+    def _names(self, chunk_id: str, rows: list[Chunk]) -> Iterable[str]:
+        """The ids that a list may have the chunk under."""
+        names = [chunk_id]
+        for row in rows:
+            names += [name for name in (row.chunk_id, *row.aliases) if name != chunk_id]
+        listed_as = self.logged.listed_as
+        return dict.fromkeys((*names, *(i for name in names for i in listed_as.get(name, ())))) if listed_as else names
 
     # --- access clauses ------------------------------------------------------------------------------------------
 
@@ -151,13 +159,17 @@ class Access(Acls):
 
 
 def _stored(chunk: Chunk) -> Mapping[str, Any]:
-    known = {"source_id": chunk.source_id, "language": chunk.language, "lang": chunk.language}
-    return {**{name: value for name, value in known.items() if value is not None}, **(chunk.metadata or {})}
+    fields: dict[str, Any] = {}
+    if chunk.source_id is not None:
+        fields["source_id"] = chunk.source_id
+    if chunk.language is not None:
+        fields["language"] = fields["lang"] = chunk.language
+    return {**fields, **(chunk.metadata or {})}
 
 
-def _as_logged(hit: Hit) -> Mapping[str, Any] | None:
-    source_id = logged_source(hit)
-    return {"source_id": source_id, **(hit.metadata or {})} if source_id is not None else hit.metadata
+def _as_logged(hit: Hit) -> Mapping[str, Any]:
+    metadata, source_id = hit.metadata or {}, logged_source(hit)
+    return metadata if source_id is None else {"source_id": source_id, **metadata}
 
 
 def _merged(said: list[Mapping[str, Any]]) -> Mapping[str, Any] | None:

@@ -27,6 +27,8 @@ class Acls:
         self.settings = settings
         self.logged = logged or Logged(trace)
         self._inventory = identities.inventory
+        self._known: dict[tuple[Acl | None, Acl | None], bool | None] = {}
+        """Hundreds of hits share a few ACLs."""
 
     def may_read(self, chunk_id: str) -> bool | None:
         """May the user read this chunk? None when no ACL is known for it, or none that proves it either way.
@@ -82,8 +84,13 @@ class Acls:
 
     def _admitted(self, acls: tuple[Acl | None, ...], principals: Acl | None) -> bool | None:
         """Every one of these must admit: a parent holds the words of all its children."""
-        found = {admits(acl, principals, self.settings) for acl in acls}
+        found = {self._admits(acl, principals) for acl in acls}
         return False if False in found else None if None in found or not found else True
+
+    def _admits(self, acl: Acl | None, principals: Acl | None) -> bool | None:
+        if (acl, principals) not in self._known:
+            self._known[acl, principals] = admits(acl, principals, self.settings)
+        return self._known[acl, principals]
 
     def _deciding(self, chunk_id: str, chunk: Chunk | None, source_id: str | None) -> tuple[Acl | None, ...]:
         mapped = self._mapped(chunk_id)
