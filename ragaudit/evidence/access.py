@@ -1,6 +1,6 @@
 """What may be shown of one query's chunks: the ACLs, and the access clauses of its filters where no ACL is known."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from functools import cached_property
 from itertools import chain
 from typing import Any
@@ -99,17 +99,9 @@ class Access(Acls):
         mapped = None if row is not None and row.metadata is not None else self._mapped(chunk_id)
         rows = [each for each in (row, mapped) if each is not None]
         said = [*map(_stored, rows)]
-        for name in self._names(chunk_id, rows):
+        for name in self.names(chunk_id, rows):
             said += [_as_logged(hit) for hit in self.logged.hits.get(name, ()) if hit.metadata or hit.source_id]
         return said
-
-    def _names(self, chunk_id: str, rows: list[Chunk]) -> Iterable[str]:
-        """The ids that a list may have the chunk under."""
-        names = [chunk_id]
-        for row in rows:
-            names += [name for name in (row.chunk_id, *row.aliases) if name != chunk_id]
-        listed_as = self.logged.listed_as
-        return dict.fromkeys((*names, *(i for name in names for i in listed_as.get(name, ())))) if listed_as else names
 
     # --- access clauses ------------------------------------------------------------------------------------------
 

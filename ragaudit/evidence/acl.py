@@ -1,5 +1,6 @@
 """Who may read what. Access is decided by the source's ACL; what the index stores is only a copy of it."""
 
+from collections.abc import Iterable
 from functools import cached_property
 
 from ragaudit.config import AclSettings
@@ -99,8 +100,10 @@ class Acls:
         for name in named:
             if (acl := self._source_acl(name)) is not None:
                 return (acl,)
-        if self.identities.source_acls and (acl := self._source_acl(self.logged.sources.get(chunk_id))) is not None:
-            return (acl,)
+        if self.identities.source_acls:
+            for name in self.names(chunk_id, rows):
+                if (acl := self._source_acl(self.logged.sources.get(name))) is not None:
+                    return (acl,)
         children = self.identities.children.get(chunk.chunk_id if chunk is not None else chunk_id, ())
         if not any(named):
             acls = tuple(self._source_acl(row.source_id) for row in map(self._inventory.chunk, children) if row)
@@ -117,6 +120,17 @@ class Acls:
 
     def _source_acl(self, source_id: str | None) -> Acl | None:
         return None if source_id is None else self.identities.source_acls.get(source_id)
+
+    def names(self, chunk_id: str, rows: Iterable[Chunk]) -> Iterable[str]:
+        """The ids that a list may have the chunk of these rows under, its own first."""
+        names = [chunk_id]
+        for row in rows:
+            names += [name for name in (row.chunk_id, *row.aliases) if name != chunk_id]
+        id_map = self.trace.id_map
+        if not id_map:
+            return names
+        names += [id_map[chunk_id]] if chunk_id in id_map else []
+        return dict.fromkeys((*names, *(listed for name in names for listed in self.logged.listed_as.get(name, ()))))
 
     def _mapped(self, chunk_id: str) -> Chunk | None:
         """The row of the id that the log's `id_map` gives for this one."""
