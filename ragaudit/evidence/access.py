@@ -98,10 +98,10 @@ class Access(Acls):
         """The fields by every name of the chunk: of its row, else of the row that it maps to, and of its hits."""
         mapped = None if row is not None and row.metadata is not None else self._mapped(chunk_id)
         rows = [each for each in (row, mapped) if each is not None]
-        names = {chunk_id: None, **{name: None for each in rows for name in (each.chunk_id, *each.aliases)}}
-        names |= {listed: None for name in tuple(names) for listed in self.logged.listed_as.get(name, ())}
-        hits = chain.from_iterable(self.logged.hits.get(name, ()) for name in names)
-        return [*map(_stored, rows), *filter(None, map(_as_logged, hits))]
+        said = [*map(_stored, rows)]
+        for name in self.names(chunk_id, rows):
+            said += [_as_logged(hit) for hit in self.logged.hits.get(name, ()) if hit.metadata or hit.source_id]
+        return said
 
     # --- access clauses ------------------------------------------------------------------------------------------
 
@@ -151,13 +151,17 @@ class Access(Acls):
 
 
 def _stored(chunk: Chunk) -> Mapping[str, Any]:
-    known = {"source_id": chunk.source_id, "language": chunk.language, "lang": chunk.language}
-    return {**{name: value for name, value in known.items() if value is not None}, **(chunk.metadata or {})}
+    fields: dict[str, Any] = {}
+    if chunk.source_id is not None:
+        fields["source_id"] = chunk.source_id
+    if chunk.language is not None:
+        fields["language"] = fields["lang"] = chunk.language
+    return {**fields, **(chunk.metadata or {})}
 
 
-def _as_logged(hit: Hit) -> Mapping[str, Any] | None:
-    source_id = logged_source(hit)
-    return {"source_id": source_id, **(hit.metadata or {})} if source_id is not None else hit.metadata
+def _as_logged(hit: Hit) -> Mapping[str, Any]:
+    metadata, source_id = hit.metadata or {}, logged_source(hit)
+    return metadata if source_id is None else {"source_id": source_id, **metadata}
 
 
 def _merged(said: list[Mapping[str, Any]]) -> Mapping[str, Any] | None:

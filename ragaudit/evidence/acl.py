@@ -1,5 +1,6 @@
 """Who may read what. Access is decided by the source's ACL; what the index stores is only a copy of it."""
 
+from collections.abc import Iterable
 from functools import cached_property
 
 from ragaudit.config import AclSettings
@@ -27,6 +28,8 @@ class Acls:
         self.settings = settings
         self.logged = logged or Logged(trace)
         self._inventory = identities.inventory
+        self._known: dict[tuple[Acl | None, Acl | None], bool | None] = {}
+        """Hundreds of hits share a few ACLs."""
 
     def may_read(self, chunk_id: str) -> bool | None:
         """May the user read this chunk? None when no ACL is known for it, or none that proves it either way.
@@ -82,8 +85,13 @@ class Acls:
 
     def _admitted(self, acls: tuple[Acl | None, ...], principals: Acl | None) -> bool | None:
         """Every one of these must admit: a parent holds the words of all its children."""
-        found = {admits(acl, principals, self.settings) for acl in acls}
+        found = {self._admits(acl, principals) for acl in acls}
         return False if False in found else None if None in found or not found else True
+
+    def _admits(self, acl: Acl | None, principals: Acl | None) -> bool | None:
+        if (acl, principals) not in self._known:
+            self._known[acl, principals] = admits(acl, principals, self.settings)
+        return self._known[acl, principals]
 
     def _deciding(self, chunk_id: str, chunk: Chunk | None, source_id: str | None) -> tuple[Acl | None, ...]:
         mapped = self._mapped(chunk_id)
@@ -92,8 +100,10 @@ class Acls:
         for name in named:
             if (acl := self._source_acl(name)) is not None:
                 return (acl,)
-        if self.identities.source_acls and (acl := self._source_acl(self.logged.sources.get(chunk_id))) is not None:
-            return (acl,)
+        if self.identities.source_acls:
+            for name in self.names(chunk_id, rows):
+                if (acl := self._source_acl(self.logged.sources.get(name))) is not None:
+                    return (acl,)
         children = self.identities.children.get(chunk.chunk_id if chunk is not None else chunk_id, ())
         if not any(named):
             acls = tuple(self._source_acl(row.source_id) for row in map(self._inventory.chunk, children) if row)
@@ -110,6 +120,17 @@ class Acls:
 
     def _source_acl(self, source_id: str | None) -> Acl | None:
         return None if source_id is None else self.identities.source_acls.get(source_id)
+
+    def names(self, chunk_id: str, rows: Iterable[Chunk]) -> Iterable[str]:
+        """The ids that a list may have the chunk of these rows under, its own first."""
+        names = [chunk_id]
+        for row in rows:
+            names += [name for name in (row.chunk_id, *row.aliases) if name != chunk_id]
+        id_map = self.trace.id_map
+        if not id_map:
+            return names
+        names += [id_map[chunk_id]] if chunk_id in id_map else []
+        return dict.fromkeys((*names, *(listed for name in names for listed in self.logged.listed_as.get(name, ()))))
 
     def _mapped(self, chunk_id: str) -> Chunk | None:
         """The row of the id that the log's `id_map` gives for this one."""

@@ -208,7 +208,7 @@ def _outcome(name: str, sample: JudgeSample, matrix: _Matrix, abstained: bool, f
 def _without_asking(name: str, sample: JudgeSample, abstained: bool) -> Outcome | None:
     """What is decided by what there is, before any verdict; None = verdicts decide."""
     if sample.chunks is None:
-        return Outcome(None, JudgeState.UNMEASURED, "context not logged")
+        return Outcome(None, JudgeState.UNMEASURED, "context not logged whole, or not the user's to read")
     if name in OF_ANSWER:
         if abstained:
             return Outcome(None, JudgeState.ABSTAINED, "the answer declines")

@@ -54,8 +54,9 @@ class SampleChunk(Concluded):
 class JudgeSample(Concluded):
     """One query to judge. Every chunk here may be read by the query's user: others never come this far.
 
-    `chunks` are the packed context in order; None = not logged, () = packed nothing. `candidates` are looked at only
-    for reference claims that no packed chunk supports: deeper lists first, then a lexical search of the inventory.
+    `chunks` are the packed context in order; None = not known whole, or not the user's to read; () = packed nothing.
+    `candidates` are looked at only for reference claims that no packed chunk supports: deeper lists first, then a
+    lexical search of the inventory.
     """
 
     query_id: str

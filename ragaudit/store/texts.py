@@ -120,7 +120,8 @@ class ReadableTexts:
 
     def _around(self, chunk_id: str, rows: list[Chunk]) -> Identities:
         """The part of the inventory that says who may read this chunk."""
-        named = [*(row.source_id for row in rows), self._logged.sources.get(chunk_id)]
+        ids = self._access(Identities.of(Inventory())).names(chunk_id, rows)
+        named = [*(row.source_id for row in rows), *map(self._logged.sources.get, ids)]
         children: list[Chunk] = []
         if self._has_rules:
             parents = (chunk_id, *(row.chunk_id for row in rows))

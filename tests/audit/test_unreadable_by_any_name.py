@@ -29,6 +29,12 @@ CASES: dict[str, tuple[str, list[dict[str, Any]] | None, dict[str, Any], dict[st
     "source in its metadata": ("x", None, {"text": SECRET, "metadata": {"source_id": "hr"}}, {}),
     "row without a source": ("x", [{"chunk_id": "x", "text": SECRET}], {"metadata": {"source_id": "hr"}}, {}),
     "mapped id": ("p", [HIDDEN], {}, {"id_map": {"p": "h"}, "context_texts": {"p": SECRET}}),
+    "source of the hit that maps to it": (
+        "c",
+        [{"chunk_id": "c", "text": SECRET}],
+        {"text": SECRET},
+        {"id_map": {"p": "c"}, "fused": [{"id": "p", "source_id": "hr"}]},
+    ),
     "parent": ("P", [CHILD, PARENT], {}, {"context_texts": {"P": SECRET}}),
     "same text": ("x", [HIDDEN], {}, {"context_texts": {"x": SECRET}}),
     "own row": ("h", [HIDDEN], {"text": SECRET}, {}),

@@ -88,6 +88,7 @@ NAMES: dict[str, tuple[str, list[dict[str, Any]], dict[str, Any]]] = {
     "alias": ("old", [{**TENANT_ROW, "aliases": ["old"]}], {}),
     "mapped id": ("p", [TENANT_ROW], {"id_map": {"p": "c"}}),
     "hit of an alias": ("c", [{"chunk_id": "c", "aliases": ["old"]}], {"fused": (Hit("old", 1, metadata=THEIRS),)}),
+    "hit of what it maps to": ("p", [], {"id_map": {"p": "c"}, "fused": (Hit("c", 1, metadata=THEIRS),)}),
     "hit of a mapped id": ("c", [], {"id_map": {"p": "c"}, "fused": (Hit("p", 1, metadata=THEIRS),)}),
     "hit, beside its row": ("c", [{"chunk_id": "c", "metadata": {}}], {"fused": (Hit("c", 1, metadata=THEIRS),)}),
     "parent": ("P", [{**TENANT_ROW, "parent_id": "P"}, {"chunk_id": "P", "source_id": "s"}], {}),
@@ -120,6 +121,14 @@ def test_stored_acls_close_a_parent_without_one_and_a_document() -> None:
     door = access(trace(user_acl=("a",), gold=gold("s")), held)
     assert [door.may_read(i) for i in ("c", "P", "s", "Q")] == [False, False, False, None]
     assert door.eligible(door.trace.gold[0]) is None
+
+
+@pytest.mark.parametrize("asked", ["c", "old", "p", "q"])
+@pytest.mark.parametrize("listed", ["c", "old", "p", "q"])
+def test_the_source_of_a_hit_counts_for_all_names_of_its_chunk(listed: str, asked: str) -> None:
+    held = inventory({"chunk_id": "c", "aliases": ["old"]}, sources=({"source_id": "hr", "acl": ["hr"]},))
+    query = trace(user_acl=("a",), id_map={"p": "c", "q": "old"}, fused=(Hit(listed, 1, source_id="hr"),))
+    assert access(query, held).may_read(asked) is False
 
 
 def test_fields_are_taken_from_the_row_then_from_the_hit() -> None:

@@ -122,7 +122,7 @@ def test_a_chunk_packed_twice_counts_once_and_keeps_its_second_slot() -> None:
         (
             {"chunks": None},
             dict.fromkeys(METRICS, UNMEASURED),
-            dict.fromkeys(METRICS, "context not logged"),
+            dict.fromkeys(METRICS, "context not logged whole, or not the user's to read"),
         ),
         (
             {"reference": None},
