@@ -15,6 +15,9 @@ from ragaudit.evidence.predicate import Match, clauses, match
 from ragaudit.model.pipeline import Pipeline
 from ragaudit.model.trace import ArmState, ArmStatus, Ranking
 
+LOOKED_AT = 20
+"""Hits of an arm whose ids show how its ids look."""
+
 
 @dataclass(frozen=True)
 class RunFacts:
@@ -93,9 +96,9 @@ class QueryFacts:
 
     @cached_property
     def arm_forms(self) -> Mapping[str, frozenset[str]]:
-        """Arm -> how the ids of its hits look."""
+        """Arm -> how the ids of its first hits look."""
         return {
-            name: frozenset(form_of(self.canonical(hit.id)) for hit in hits)
+            name: frozenset(form_of(self.canonical(hit.id)) for hit in hits[:LOOKED_AT])
             for name, hits in (self.trace.arms or {}).items()
         }
 
@@ -107,7 +110,7 @@ class QueryFacts:
         """
         sent, expected = dict(clauses(self.trace.filters_applied)), dict(clauses(self.pipeline.filter.expected))
         unsent = {name: want for name, want in expected.items() if sent.get(name) != want}
-        wanted = {**sent, **unsent}
+        wanted = {**sent, **unsent} if unsent or self.access.knows_fields else {}
         found: dict[str, bool] = {}
         for hit in (hit for hits in (self.trace.arms or {}).values() for hit in hits) if wanted else ():
             metadata = self.access.metadata(hit.id)

@@ -62,7 +62,7 @@ class Access(Acls):
         A parent holds the words of its children, a document those of its chunks, and an id that no table knows those
         of the chunks with its text.
         """
-        if not self._guards:
+        if not self._guards or not self.knows_fields:
             return None
         return self._broken(self._named(chunk_id, self._inventory.chunk(chunk_id))) or self._broken_by_kin(chunk_id)
 
@@ -88,7 +88,14 @@ class Access(Acls):
 
     def metadata(self, chunk_id: str) -> Mapping[str, Any] | None:
         """What is known of the chunk's fields: as stored, and where its row lacks a field, as logged with a hit."""
+        if not self.knows_fields:
+            return None
         return _merged(self._named(chunk_id, self._inventory.chunk(chunk_id)))
+
+    @cached_property
+    def knows_fields(self) -> bool:
+        """A chunk table, or what was logged with the hits, may say more of a chunk than its id."""
+        return bool(self._inventory.chunks) or self.logged.says_more
 
     def metadata_of(self, gold: Gold) -> Mapping[str, Any] | None:
         """The same of a gold id. A row of another source is not it."""

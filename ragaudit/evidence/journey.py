@@ -7,7 +7,7 @@ from ragaudit.config import AclSettings
 from ragaudit.evidence.acl import Acls
 from ragaudit.evidence.gold_span import SpanStates, locate
 from ragaudit.evidence.identity import Identities, Standing, Via, hashes, standing
-from ragaudit.evidence.logged import logged_source
+from ragaudit.evidence.logged import Logged, logged_source
 from ragaudit.model.diagnosis import Checkpoint, State, Step
 from ragaudit.model.inventory import Chunk, Source
 from ragaudit.model.texts import content_hash
@@ -64,13 +64,14 @@ def gather(trace: Trace, identities: Identities, acl: AclSettings) -> QueryEvide
     """Join one trace with the inventory and find every gold id in every list."""
     inventory = identities.inventory
     rows = []
-    acls = Acls(trace, identities, acl)
+    logged = Logged(trace)
+    acls = Acls(trace, identities, acl, logged)
     for gold in trace.gold:
         chunk = identities.chunk_of(gold)
         source = inventory.source(gold.source_id or (chunk.source_id if chunk else None) or gold.id)
         span = locate(gold, chunk, source, identities)
         rows.append(GoldRow(gold, acls.eligible(gold), chunk, source, span))
-    ids = _with_logged_names(trace, rows, standing(trace, identities))
+    ids = _with_logged_names(logged, rows, standing(trace, identities))
     lists = {
         name: ListPlaces(name, hits, _in_list(hits, ids.searched, len(rows))) for name, hits in trace.lists().items()
     }
@@ -83,10 +84,11 @@ def gather(trace: Trace, identities: Identities, acl: AclSettings) -> QueryEvide
     )
 
 
-def _with_logged_names(trace: Trace, rows: list[GoldRow], ids: Standing) -> Standing:
+def _with_logged_names(log: Logged, rows: list[GoldRow], ids: Standing) -> Standing:
     """Names that only the log itself reveals: the source of a hit, and a packed text equal to a gold chunk's."""
+    trace = log.trace
     more: dict[str, tuple[int, Via]] = {}
-    if ids.sources:
+    if ids.sources and log.says_more:
         for hits in trace.lists().values():
             for hit in hits:
                 position = ids.sources.get(logged_source(hit) or "")

@@ -13,6 +13,15 @@ class Logged:
         self.trace = trace
 
     @cached_property
+    def says_more(self) -> bool:
+        """Some hit was logged with metadata or its source: most logs hold ids and scores only."""
+        return any(
+            hit.metadata is not None or hit.source_id is not None
+            for hits in self.trace.lists().values()
+            for hit in hits
+        )
+
+    @cached_property
     def hits(self) -> Mapping[str, tuple[Hit, ...]]:
         """Id -> its hits, list after list."""
         found: dict[str, list[Hit]] = {}
@@ -25,7 +34,7 @@ class Logged:
     def sources(self) -> Mapping[str, str]:
         """Id -> the source that its first hit which names one was logged with."""
         found: dict[str, str] = {}
-        for hits in self.trace.lists().values():
+        for hits in self.trace.lists().values() if self.says_more else ():
             for hit in hits:
                 source_id = logged_source(hit)
                 if source_id is not None:
@@ -51,5 +60,7 @@ class Logged:
 
 def logged_source(hit: Hit) -> str | None:
     """The source that a hit was logged with, as its own field or in its metadata."""
+    if hit.source_id is None and hit.metadata is None:
+        return None
     named = (hit.metadata or {}).get("source_id") if hit.source_id is None else hit.source_id
     return str(named) if isinstance(named, (str, int)) and not isinstance(named, bool) else None
