@@ -153,7 +153,7 @@ def _lost(f: GoldFacts, loss: Loss) -> GoldDiagnosis:
     # Where only vector arms have it, a floor may have read scores that the index got wrong.
     configured = f.pipeline.fusion.method is not None or f.pipeline.floors_known
     if only is Stage.FUSE and (configured or not f.held_by_dense_only):
-        return _failed(f, list(_fired(f, "residue_fuse")))
+        return _failed(f, [*_fired(f, "residue_fuse")] or [Fired("fusion_loss", Stage.FUSE, where)])
     could_be = set(loss.could_be)
     if Stage.FUSE in could_be and f.held_by_dense_only and not f.pipeline.floors_known:
         could_be.add(Stage.EMBED)
@@ -194,7 +194,7 @@ def _residue(f: GoldFacts, *, confirmed: bool) -> GoldDiagnosis:
     if f.best_rank is not None:
         where = f"{f.id}: best rank {f.best_rank} in an arm, K is {f.k}"
         if confirmed:
-            where += "; fusion is as configured"
+            where += f"; fusion is as {'the arms give' if f.pipeline.fusion.method is None else 'configured'}"
     elif f.arms:
         where = f"{f.id}: in no arm ({', '.join(arm.name for arm in f.arms)})"
         if f.unlogged_arms:
