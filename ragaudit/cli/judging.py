@@ -93,7 +93,7 @@ def judged_into(
     from ragaudit.audit.reopen import prove, reopen
     from ragaudit.audit.summing import catch_up
     from ragaudit.cli.commands.audit import show
-    from ragaudit.report.figures import queries
+    from ragaudit.model.counting import queries
     from ragaudit.store import AuditReader
     from ragaudit.store.filters import parse_filter
 

@@ -9,10 +9,10 @@ from ragaudit.config import JudgeSettings, load_settings
 from ragaudit.errors import JudgeError
 from ragaudit.judge.asking import unusable
 from ragaudit.judge.settings import litellm_client, open_tape
+from ragaudit.model.counting import counted
 from ragaudit.model.judgement import Failure, Reply, Request
 from ragaudit.model.result import Summary
 from ragaudit.report.facts import facts_of
-from ragaudit.report.figures import counted
 from ragaudit.report.narrative import Narrative, narrative_of, request_of
 
 

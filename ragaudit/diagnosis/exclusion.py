@@ -69,7 +69,7 @@ def _filter_sound(f: GoldFacts) -> bool:
     emptied = any(not arm.hits and not arm.did_not_run for arm in f.missed_arms) and bool(f.trace.filters_applied)
     if emptied or _may_be_crowded(f) or any(s.matching == 0 for s in (f.trace.arm_status or {}).values()):
         return False
-    if f.filter_cleared:
+    if f.filter.cleared:
         return not _may_be_starved(f)
     return f.in_any_arm and f.filter_runs_first and f.trace.filters_applied is not None
 

@@ -333,11 +333,6 @@ class GoldFacts:
         return FilterFacts(self.query.access, self.row, of_arms, self.probe_says("filter_passes"))
 
     @property
-    def filter_cleared(self) -> bool:
-        """A filter is known not to have dropped the gold."""
-        return self.filter.cleared
-
-    @property
     def filter_runs_first(self) -> bool:
         """The filter is configured to run before or during the search: it drops nothing later."""
         return self.pipeline.filter.mode in ("pre", "scan")

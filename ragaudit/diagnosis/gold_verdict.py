@@ -122,14 +122,16 @@ def _words_lost(f: GoldFacts, found: list[Fired]) -> GoldDiagnosis | None:
 
 def _content_unknown(f: GoldFacts, found: list[Fired]) -> bool:
     """To leave low what was low proves nothing about the reranker or its pool while nobody saw the chunk's text."""
-    plain = {fault.name for fault in found} <= {"reranker_demotion", "candidate_cut"}
-    return plain and not f.in_arm_within_k and f.row.span.chunk is None
+    return {fault.name for fault in found} <= {"reranker_demotion", "candidate_cut"} and _low_and_unseen(f)
 
 
 def _low_and_unread(f: GoldFacts, loss: Loss) -> bool:
-    """The reranker left it beyond K, no arm had it within K either, and nobody looked at the chunk's text."""
-    low = loss.before == "after_rerank" and loss.place.rank > f.k
-    return low and not f.in_arm_within_k and f.row.span.chunk is None
+    """The reranker left it beyond K, where the arms had it, and nobody looked at the chunk's text."""
+    return loss.before == "after_rerank" and loss.place.rank > f.k and _low_and_unseen(f)
+
+
+def _low_and_unseen(f: GoldFacts) -> bool:
+    return not f.in_arm_within_k and f.row.span.chunk is None
 
 
 def _fusion_confirmed(f: GoldFacts, loss: Loss) -> bool:

@@ -114,6 +114,6 @@ def kept_by_arm(f: GoldFacts, after: Listed) -> bool:
 
 
 def _filter_possible(f: GoldFacts, start: int, end: int) -> bool:
-    if f.filter_cleared or f.filter_runs_first or (start >= _ORDER.index("after_filter") and f.listed("after_filter")):
+    if f.filter.cleared or f.filter_runs_first or (start >= _ORDER.index("after_filter") and f.listed("after_filter")):
         return False
     return end > start

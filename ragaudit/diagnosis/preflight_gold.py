@@ -8,7 +8,7 @@ from ragaudit.evidence.logged import logged_source
 from ragaudit.model.counting import counted, queries
 from ragaudit.model.inventory import Inventory
 from ragaudit.model.result import Finding, Level
-from ragaudit.model.trace import Gold, Trace
+from ragaudit.model.trace import Gold, Hit, Trace
 from ragaudit.readers.fields import quoted
 
 ENOUGH = 5
@@ -41,14 +41,9 @@ class GoldIds:
         self._queries += 1
         hits = [hit for each in trace.lists().values() for hit in each]
         listed = {hit.id for hit in hits}
-        sources = {logged_source(hit) for hit in hits}
         listed.update(trace.final_context_ids or (), trace.prompt_ids or (), (trace.id_map or {}).values())
         for gold in trace.gold:
-            if (
-                gold.id in listed
-                or not sources.isdisjoint((gold.id, gold.source_id or gold.id))
-                or self._is_known(gold)
-            ):
+            if gold.id in listed or self._is_known(gold) or _is_source_of(gold, hits):
                 self._known += 1
             elif len(self._unknown) < MOST:
                 self._unknown[gold.id] = None
@@ -114,6 +109,12 @@ class GoldIds:
             like = next(iter(self._looks.values()))
             return f"is in any list, and no listed id looks like them (gold: {quoted(first)}, listed: {quoted(like)})"
         return None
+
+
+def _is_source_of(gold: Gold, hits: Iterable[Hit]) -> bool:
+    """A hit was logged with the document that the label names."""
+    named = {gold.id, gold.source_id or gold.id}
+    return any(logged_source(hit) in named for hit in hits)
 
 
 def _is_numbered(form: str) -> bool:

@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ragaudit.judge.agree import AgainstGold, Kind, Modes
+from ragaudit.model.counting import counted, queries
 from ragaudit.model.judgement import Agreement, Calibration, FittedCut, Statistic
 from ragaudit.report.clean import for_terminal
-from ragaudit.report.figures import LABELS, counted, queries
+from ragaudit.report.figures import LABELS
 from ragaudit.report.layout import WIDTH, heading, pad, wrap
 
 SHOWN = 20

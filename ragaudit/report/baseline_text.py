@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ragaudit.model.comparison import Baseline
+from ragaudit.model.counting import queries
 from ragaudit.report.clean import for_terminal
 from ragaudit.report.compare_text import value_text
-from ragaudit.report.figures import queries
 from ragaudit.report.gate_text import measured_text
 from ragaudit.report.layout import WIDTH, heading, wrap
 

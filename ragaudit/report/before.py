@@ -6,6 +6,7 @@ from itertools import islice
 from typing import Any
 
 from ragaudit.model.comparison import Comparison, MetricChange, QueryChange, Side, Verdict
+from ragaudit.model.counting import queries
 from ragaudit.model.result import Estimate, Summary
 from ragaudit.report.clean import Ours
 from ragaudit.report.compare_text import (
@@ -15,7 +16,7 @@ from ragaudit.report.compare_text import (
     undefined_sentences,
     verdict_sentence,
 )
-from ragaudit.report.figures import LABELS, k_named, number, queries
+from ragaudit.report.figures import LABELS, k_named, number
 
 SHOWN = 20
 """Queries of one kind; the rest are counted."""

@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Sequence
 
 from ragaudit.model.comparison import Comparison, Difference, MetricChange, Paired, QueryChange, SliceChange, Verdict
+from ragaudit.model.counting import counted, queries
 from ragaudit.model.diagnosis import Stage
 from ragaudit.report.clean import for_terminal
-from ragaudit.report.figures import LABELS, counted, number, queries, reasons
+from ragaudit.report.figures import LABELS, number, reasons
 from ragaudit.report.layout import WIDTH, heading, pad, wrap
 
 SHOWN = 10

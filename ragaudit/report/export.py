@@ -10,6 +10,7 @@ from typing import Any, TextIO
 
 from ragaudit.diagnosis.registry import CauseInfo
 from ragaudit.errors import ConfigError
+from ragaudit.model.counting import queries
 from ragaudit.model.diagnosis import Stage
 from ragaudit.model.experiment import Experiment
 from ragaudit.model.json_line import json_line
@@ -17,7 +18,6 @@ from ragaudit.model.result import QueryResult, Summary
 from ragaudit.model.review import Review
 from ragaudit.report import verdict as say
 from ragaudit.report.as_json import query_row
-from ragaudit.report.figures import queries
 from ragaudit.report.labels import GOLD_WRONG, NOT_WRITABLE, doubted, grades, label_row, qrels_lines
 from ragaudit.report.query_page import answer_text, chunk_texts, query_page
 from ragaudit.store import AuditReader, Reviews

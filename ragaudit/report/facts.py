@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 
+from ragaudit.model.counting import queries
 from ragaudit.model.result import Summary
 from ragaudit.report import verdict as say
-from ragaudit.report.figures import LABELS, in_order, interval, losses, number, queries, without_stage
+from ragaudit.report.figures import LABELS, in_order, interval, losses, number, without_stage
 from ragaudit.report.judged import judge_sentences
 from ragaudit.report.next_text import change_of, effect
 

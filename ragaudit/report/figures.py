@@ -2,8 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from ragaudit.model.counting import counted as counted
-from ragaudit.model.counting import queries as queries
 from ragaudit.model.diagnosis import STAGES, Stage
 from ragaudit.model.result import JUDGED, METRICS, Estimate, Summary
 

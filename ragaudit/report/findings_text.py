@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
+from ragaudit.model.counting import counted
 from ragaudit.model.result import Finding, Level
 from ragaudit.report.clean import for_terminal
-from ragaudit.report.figures import counted
 from ragaudit.report.layout import WIDTH, heading, wrap
 
 MARKS = {Level.BLOCK: "X", Level.WARN: "!", Level.INFO: "."}

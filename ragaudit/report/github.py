@@ -6,12 +6,13 @@ from heapq import nsmallest
 from typing import Any
 
 from ragaudit.compare.bar import NOTHING, Bar
+from ragaudit.model.counting import counted, queries
 from ragaudit.model.diagnosis import Outcome, Stage
 from ragaudit.model.result import QueryResult, Summary
 from ragaudit.report import verdict as say
 from ragaudit.report.case import Case, Verdict, case_of, details, gate_sentence
 from ragaudit.report.clean import Markdown, code, for_workflow, shortened
-from ragaudit.report.figures import LABELS, counted, in_order, interval, losses, number, queries
+from ragaudit.report.figures import LABELS, in_order, interval, losses, number
 from ragaudit.report.next_text import change_of, effect
 from ragaudit.report.templating import markdown_environment
 

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from ragaudit.importers.formats import Format
 from ragaudit.importers.passages import HASHED
 from ragaudit.importers.report import ImportReport, Reason
+from ragaudit.model.counting import counted
 from ragaudit.model.result import Finding, Level
 from ragaudit.report.clean import for_terminal
-from ragaudit.report.figures import counted
 from ragaudit.report.findings_text import finding_lines
 from ragaudit.report.layout import WIDTH, heading, wrap
 

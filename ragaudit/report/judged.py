@@ -1,8 +1,9 @@
 """What the report says about the judge: who judged, how far it is trusted, what it left out, where labels differ."""
 
+from ragaudit.model.counting import counted, queries
 from ragaudit.model.judgement import JudgeState
 from ragaudit.model.result import JudgeNote, Summary
-from ragaudit.report.figures import LABELS, counted, queries
+from ragaudit.report.figures import LABELS
 
 DANGEROUS = "poor context, faithful (dangerous)"
 

@@ -3,11 +3,12 @@
 from typing import Any
 
 from ragaudit.metrics.registry import REGISTRY
+from ragaudit.model.counting import counted
 from ragaudit.model.judgement import Calibration, Statistic
 from ragaudit.model.result import Summary
 from ragaudit.report.agreement_text import NAMES
 from ragaudit.report.clean import Ours
-from ragaudit.report.figures import LABELS, counted, k_named
+from ragaudit.report.figures import LABELS, k_named
 
 
 def method_sentences(summary: Summary, calibration: Calibration | None) -> list[str]:

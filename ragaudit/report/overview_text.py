@@ -2,23 +2,12 @@
 
 from collections.abc import Iterator
 
+from ragaudit.model.counting import counted, queries
 from ragaudit.model.diagnosis import Outcome
 from ragaudit.model.result import Level, Summary
 from ragaudit.report import verdict as say
 from ragaudit.report.clean import for_terminal
-from ragaudit.report.figures import (
-    LABELS,
-    bar,
-    counted,
-    in_order,
-    interval,
-    losses,
-    number,
-    queries,
-    reasons,
-    share,
-    without_stage,
-)
+from ragaudit.report.figures import LABELS, bar, in_order, interval, losses, number, reasons, share, without_stage
 from ragaudit.report.findings_text import by_weight, finding_lines
 from ragaudit.report.judged import DANGEROUS, cost_sentence, judge_sentences
 from ragaudit.report.layout import WIDTH, flow, heading, pad, wrap

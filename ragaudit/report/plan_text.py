@@ -3,8 +3,8 @@
 from typing import Any
 
 from ragaudit.judge.plan import BYTES_PER_TOKEN, Load, Plan
+from ragaudit.model.counting import counted
 from ragaudit.report.clean import for_terminal
-from ragaudit.report.figures import counted
 from ragaudit.report.layout import WIDTH, heading, wrap
 
 

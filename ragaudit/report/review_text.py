@@ -1,9 +1,10 @@
 """What a person said about a query, and how far they agree with the diagnoses, in sentences."""
 
+from ragaudit.model.counting import counted
 from ragaudit.model.diagnosis import Diagnosis, Stage
 from ragaudit.model.judgement import Statistic
 from ragaudit.model.review import Review, ReviewAgreement
-from ragaudit.report.figures import counted, listed
+from ragaudit.report.figures import listed
 from ragaudit.report.funnel import standing
 from ragaudit.report.layout import WIDTH, heading, wrap
 

@@ -5,8 +5,8 @@ from dataclasses import asdict
 from typing import Any
 
 from ragaudit.judge.shelf import Shelf, Stats
+from ragaudit.model.counting import counted
 from ragaudit.report.clean import for_terminal
-from ragaudit.report.figures import counted
 from ragaudit.report.layout import WIDTH, flow
 
 

@@ -10,8 +10,8 @@ from jinja2 import BaseLoader, ChoiceLoader, FileSystemLoader, StrictUndefined, 
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from ragaudit.errors import ConfigError
+from ragaudit.model.counting import counted
 from ragaudit.report.clean import Html, Markdown, code, fenced, for_html, for_markdown
-from ragaudit.report.figures import counted
 
 OWN = FileSystemLoader(Path(__file__).parent / "templates")
 STYLE = "report.css"

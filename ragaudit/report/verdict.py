@@ -1,7 +1,8 @@
 """The sentences that open every written form: what the run says, in order of weight, from the summary alone."""
 
+from ragaudit.model.counting import queries
 from ragaudit.model.result import Summary
-from ragaudit.report.figures import interval, listed, losses, number, queries, share
+from ragaudit.report.figures import interval, listed, losses, number, share
 
 FEW = 3
 

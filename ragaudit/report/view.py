@@ -11,6 +11,7 @@ from typing import Any
 
 from ragaudit.diagnosis.registry import CauseInfo
 from ragaudit.model.comparison import SLICED
+from ragaudit.model.counting import queries
 from ragaudit.model.diagnosis import Outcome, Stage
 from ragaudit.model.judgement import Calibration
 from ragaudit.model.result import QueryResult, Summary
@@ -19,7 +20,7 @@ from ragaudit.report.before import Against, change_view
 from ragaudit.report.clean import Ours
 from ragaudit.report.collect import MAX_LISTED, Collected, TraceOf
 from ragaudit.report.figures import bar as bar_of
-from ragaudit.report.figures import in_order, k_named, losses, queries, share, without_stage
+from ragaudit.report.figures import in_order, k_named, losses, share, without_stage
 from ragaudit.report.findings_text import by_weight
 from ragaudit.report.judged import cost_sentence, judge_sentences, state_rows
 from ragaudit.report.method import agreement_rows, formula_rows, method_sentences

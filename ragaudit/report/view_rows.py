@@ -4,12 +4,13 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from ragaudit.model.comparison import SLICED
+from ragaudit.model.counting import counted
 from ragaudit.model.diagnosis import STAGES, Diagnosis, Severity, Stage, State
 from ragaudit.model.experiment import Experiment
 from ragaudit.model.result import Estimate, QueryResult, SliceResult
 from ragaudit.report.clean import Ours
 from ragaudit.report.collect import Collected
-from ragaudit.report.figures import LABELS, counted, in_order, interval, number, reasons, stages_named
+from ragaudit.report.figures import LABELS, in_order, interval, number, reasons, stages_named
 from ragaudit.report.funnel import ranks
 from ragaudit.report.next_text import change_of, effect
 from ragaudit.report.scores import ArmScores, Band

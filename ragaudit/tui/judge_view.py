@@ -3,8 +3,8 @@
 from ragaudit.audit.rejudge import Moment
 from ragaudit.judge.plan import Load, Plan
 from ragaudit.judge.progress import JudgeProgress
+from ragaudit.model.counting import counted, queries
 from ragaudit.report.clean import for_terminal
-from ragaudit.report.figures import counted, queries
 from ragaudit.report.plan_text import price
 from ragaudit.tui.judging import Planned
 from ragaudit.tui.lines import BLANK, Line, Role, flowed, line

@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Event, Lock
 from typing import TYPE_CHECKING
 
-from ragaudit.report.figures import queries
+from ragaudit.model.counting import queries
 from ragaudit.tui.lines import Line, line
 
 if TYPE_CHECKING:  # the app starts without any of it

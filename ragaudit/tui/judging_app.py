@@ -10,7 +10,7 @@ from textual.app import App
 from textual.message import Message
 from textual.worker import Worker, get_current_worker
 
-from ragaudit.report.figures import queries
+from ragaudit.model.counting import queries
 from ragaudit.tui.judging import Judging
 from ragaudit.tui.screens.base import AppScreen
 from ragaudit.tui.screens.judge import JudgeDialog, LeaveDialog, trouble_of

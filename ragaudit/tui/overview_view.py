@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ragaudit.model.counting import queries
 from ragaudit.model.diagnosis import Outcome
 from ragaudit.model.experiment import Experiment
 from ragaudit.model.result import Summary
 from ragaudit.report.clean import for_terminal
-from ragaudit.report.figures import LABELS, bar, in_order, interval, losses, number, queries, share
+from ragaudit.report.figures import LABELS, bar, in_order, interval, losses, number, share
 from ragaudit.report.judged import judge_sentences
 from ragaudit.report.layout import cells, pad
 from ragaudit.report.next_text import change_of, effect

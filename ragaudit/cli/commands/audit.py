@@ -10,12 +10,12 @@ from ragaudit.cli.bundle_options import bundle_name, bundle_options, find, limit
 from ragaudit.cli.judging import judge_of
 from ragaudit.cli.options import PATH, quiet_option
 from ragaudit.cli.streams import ExitCode, Streams
+from ragaudit.model.counting import counted
 from ragaudit.model.diagnosis import Outcome
 from ragaudit.model.result import JudgeNote, Summary
 from ragaudit.readers.bundle import Bundle
 from ragaudit.report import as_json as document
 from ragaudit.report.failing_text import SHOWN, failing_text
-from ragaudit.report.figures import counted
 from ragaudit.report.overview_text import summary_text
 from ragaudit.store import AuditReader
 

@@ -26,6 +26,7 @@ from ragaudit.judge.settings import how_to_judge, prompts_of
 from ragaudit.judge.tape import TapeMode
 from ragaudit.metrics.agreement import flip_rate
 from ragaudit.metrics.calibration import agreement, calibrated
+from ragaudit.model.counting import queries
 from ragaudit.model.judgement import Agreement, Calibration, Compared, Judgement
 from ragaudit.model.result import QueryResult, Summary
 from ragaudit.report.agreement_text import (
@@ -35,7 +36,6 @@ from ragaudit.report.agreement_text import (
     replicates_text,
     sentence,
 )
-from ragaudit.report.figures import queries
 from ragaudit.report.plan_text import plan_document, plan_text
 from ragaudit.store import AuditReader
 from ragaudit.store.calibration import write_calibration

@@ -17,8 +17,8 @@ from ragaudit.errors import ConfigError
 from ragaudit.judge import shelf as shelves_of
 from ragaudit.judge.settings import how_to_judge, prompts_of
 from ragaudit.judge.shelf import Shelf
+from ragaudit.model.counting import counted
 from ragaudit.report.clean import for_terminal
-from ragaudit.report.figures import counted
 from ragaudit.report.tape_text import stats_document, stats_text
 
 Command = TypeVar("Command", bound=Callable[..., Any])

@@ -4,18 +4,11 @@ from ragaudit.diagnosis.causes.index import wrong_metric
 from ragaudit.diagnosis.facts import GoldFacts
 from ragaudit.diagnosis.floors import arm_of, converted, drops, is_fused, lost_by_floor
 from ragaudit.diagnosis.registry import cause
+from ragaudit.evidence.fusion import takes_best
 from ragaudit.model.diagnosis import Stage
 
-_SUMS = {"weighted", "weighted_sum", "linear", "convex", "sum", "combsum", "max", "simple", "combmax"}
-_SUMS |= {"relative_score", "relative_score_fusion"}
-"""Methods that add up, or take the best of, the scores that the arms give, as such or scaled from 0."""
-
-
-def lost_in_fusion(f: GoldFacts) -> bool:
-    """An arm has the gold within K, and the list after fusion and floors has not."""
-    if not f.in_arm_within_k:
-        return False
-    return any(entry is not None and entry.place is None for entry in (f.listed("fused"), f.listed("after_threshold")))
+_SUMS = {"weighted", "weighted_sum", "linear", "convex", "sum", "combsum", "relative_score", "relative_score_fusion"}
+"""Methods that add up the scores that the arms give, as such or scaled from 0."""
 
 
 @cause(
@@ -247,7 +240,8 @@ def _only_adds_up(f: GoldFacts) -> bool:
     if f.query.rrf_k is not None:
         return True
     scores = [hit.value for arm in f.arms for hit in arm.hits]
-    named = (f.pipeline.fusion.method or "").casefold() in _SUMS
+    fusion = f.pipeline.fusion
+    named = takes_best(fusion) or (fusion.method or "").casefold() in _SUMS
     return named and all(score is not None and score >= 0 for score in scores)
 
 
@@ -258,7 +252,7 @@ def _fusion_lost(f: GoldFacts) -> bool:
 
 def _no_filter_between(f: GoldFacts) -> bool:
     """No filter could have dropped the gold between the arms and the fused list."""
-    return f.filter_cleared or f.filter_runs_first
+    return f.filter.cleared or f.filter_runs_first
 
 
 def _logged(f: GoldFacts) -> str:

@@ -309,7 +309,7 @@ def ann_miss(f: GoldFacts) -> str | None:
             return f"{f.id}: exact rank {rank} in {arm.name}, and the index missed it{limit}"
         if arm.place is None and f.probe_missed("self_query_rank", arm.name):
             return f"{f.id}: searched with its own vector, {arm.name} does not return it"
-        wider = None if rank is not None else lost_within_reach(f, arm)
+        wider = lost_within_reach(f, arm)
         if wider is not None:
             return f"{f.id}: rank {wider} in {arm.name} with another limit, and missed with the limit that was sent"
         own = f.probe_rank("self_query_rank", arm.name)
@@ -321,11 +321,12 @@ def ann_miss(f: GoldFacts) -> str | None:
 def lost_within_reach(f: GoldFacts, arm: ArmFacts) -> int | None:
     """The rank with another limit, where it is one that this limit reached too: no limit cut it, the search lost it.
 
-    None where hits are grouped (by parent or source) before they are counted: there a limit cuts at any rank.
+    None where an exact search says more, and where hits are grouped (by parent or source) before they are counted:
+    there a limit cuts at any rank.
     """
     wider, pack = f.probe_rank("rank_other_limit", arm.name), f.pipeline.pack
-    is_grouped = bool(pack.parent_expansion or pack.dedupe_by)
-    if wider is None or arm.place is not None or not arm.hits or is_grouped or wider > f.reach(arm):
+    is_told = f.probe_rank("exact_rank", arm.name) is not None or bool(pack.parent_expansion or pack.dedupe_by)
+    if wider is None or arm.place is not None or not arm.hits or is_told or wider > f.reach(arm):
         return None
     return wider
 

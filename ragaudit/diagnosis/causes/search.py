@@ -216,7 +216,7 @@ def fetch_too_small(f: GoldFacts) -> str | None:
         if rank is not None and f.reach(arm) < rank <= f.k:
             return f"{f.id}: exact rank {rank} in {arm.name}, which fetched {len(arm.hits)}; K is {f.k}"
         wider = f.probe_rank("rank_other_limit", arm.name)
-        lost = not arm.lexical and rank is None and lost_within_reach(f, arm) is not None
+        lost = not arm.lexical and lost_within_reach(f, arm) is not None
         if arm.place is None and wider is not None and wider <= f.k and not lost:
             note = next((p.note for p in f.probes("rank_other_limit", arm.name) if p.note), "another limit")
             return f"{f.id}: rank {wider} in {arm.name} with {note}, absent with the limit that was sent"

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
+from ragaudit.model.counting import queries
 from ragaudit.model.diagnosis import Stage
 from ragaudit.report.clean import Html
-from ragaudit.report.figures import queries, share
+from ragaudit.report.figures import share
 from ragaudit.report.svg.draw import bar, line, lost, percent, picture, text
 
 ROW = 26

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
+from ragaudit.model.counting import queries
 from ragaudit.report.clean import Html
-from ragaudit.report.figures import queries
 from ragaudit.report.judged import DANGEROUS
 from ragaudit.report.svg.draw import bar, lost, picture, text
 

@@ -5,9 +5,9 @@ from textual.app import ComposeResult
 from textual.containers import Container
 
 from ragaudit.errors import RagauditError
+from ragaudit.model.counting import counted
 from ragaudit.model.experiment import Experiment
 from ragaudit.report.clean import for_terminal
-from ragaudit.report.figures import counted
 from ragaudit.tui.experiments_view import detail_lines, journal_lines
 from ragaudit.tui.keys import EXPERIMENTS, bindings
 from ragaudit.tui.lines import flowed

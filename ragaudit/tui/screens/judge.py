@@ -14,8 +14,8 @@ from textual.containers import Vertical
 from textual.worker import Worker, WorkerState, get_current_worker
 
 from ragaudit.errors import RagauditError
+from ragaudit.model.counting import queries
 from ragaudit.report.clean import for_terminal
-from ragaudit.report.figures import queries
 from ragaudit.tui.lines import BLANK, Line, Role, flowed, line
 from ragaudit.tui.panes import Pane
 from ragaudit.tui.screens.dialogs import Dialog
