@@ -11,7 +11,6 @@ from ragaudit.evidence.acl import Acls
 from ragaudit.evidence.identity import Identities
 from ragaudit.evidence.logged import Logged, logged_source
 from ragaudit.evidence.predicate import Match, clauses, match
-from ragaudit.evidence.principals import admits
 from ragaudit.model.inventory import Chunk
 from ragaudit.model.pipeline import Pipeline
 from ragaudit.model.trace import Gold, Hit, Trace
@@ -43,8 +42,7 @@ class Access(Acls):
 
     def may_show_source(self, source_id: str) -> bool:
         """May the text of a source document be shown or sent on? It holds the words of all its chunks."""
-        source = self._inventory.source(source_id)
-        readable = admits(source.acl if source else None, self.trace.user_acl, self.settings)
+        readable = self._admits(self._source_acl(source_id), self.trace.user_acl)
         if readable is not None:
             return readable
         ids = (*self._inventory.by_source.get(source_id, ()), *self.logged.by_source.get(source_id, ()), source_id)

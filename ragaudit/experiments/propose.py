@@ -16,6 +16,7 @@ from ragaudit.experiments.levers import LEVERS, admits, is_retrieval, lever, lev
 from ragaudit.experiments.parts import answers
 from ragaudit.experiments.variants import Variant, certain, variants
 from ragaudit.model.comparison import means
+from ragaudit.model.counting import counted
 from ragaudit.model.diagnosis import STAGES, Outcome, Severity, Stage
 from ragaudit.model.experiment import Basis, Experiment, Lever
 from ragaudit.model.pipeline import Pipeline
@@ -243,7 +244,7 @@ def _experiment(asked: _Asked, *, before: Any, after: Any, **more: Any) -> Exper
         "lever": known.name,
         "from": before,
         "to": after,
-        "why": f"{counted(len(asked.queries))}: {named}. {known.summary}",
+        "why": f"{counted(len(asked.queries), 'failing query', 'failing queries')}: {named}. {known.summary}",
         "stage": Counter(query.stage for query in asked.queries).most_common(1)[0][0],
         "frozen": known.frozen,
         "how": "; ".join(f"{stack}: {text}" for stack, text in known.how.items()),
@@ -251,11 +252,6 @@ def _experiment(asked: _Asked, *, before: Any, after: Any, **more: Any) -> Exper
         "authorisation": known.authorisation,
     }
     return Experiment.model_validate({**fields, **more})
-
-
-def counted(n: int) -> str:
-    """`1 failing query`, `7 failing queries`."""
-    return f"{n} failing quer{'y' if n == 1 else 'ies'}"
 
 
 def _departing(variant: Variant, bench: Bench) -> tuple[str, ...]:

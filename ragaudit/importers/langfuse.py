@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from ragaudit.importers.run_values import (
     query_in,
 )
 from ragaudit.importers.runs import Kind, Run, moment
+from ragaudit.importers.spans.feedback import row as feedback_row
 from ragaudit.importers.stage import check
 
 _TYPES = {
@@ -208,10 +210,15 @@ def _about(trace_id: str, observations: list[dict[str, Any]], found: _Found) -> 
 
 
 def _iso(time: Any) -> str | None:
-    """A time as ISO 8601; ClickHouse writes a blank and no zone, and means UTC."""
-    if not isinstance(time, str) or not time:
+    """A time as ISO 8601, None for what is no time; ClickHouse writes a blank and no zone, and means UTC."""
+    if not isinstance(time, str):
         return None
-    return f"{time.replace(' ', 'T')}Z" if " " in time and "+" not in time else time
+    text = time.replace(" ", "T", 1)
+    try:
+        zone = datetime.fromisoformat(text).tzinfo
+    except ValueError:
+        return None
+    return f"{text}Z" if zone is None and " " in time else text
 
 
 def _feedback(found: _Found, query_ids: Mapping[str, str], report: ImportReport) -> Iterator[Row]:
@@ -225,10 +232,9 @@ def _feedback(found: _Found, query_ids: Mapping[str, str], report: ImportReport)
             report.skip("scores on a trace that gave none", raw["place"])
         else:
             rating = raw["value"] if raw.get("value") is not None else raw.get("string_value")
-            row = {"query_id": query_ids[trace_id], "rating": rating, "ts": _iso(raw.get("timestamp"))}
             session = raw.get("session_id") or found.traces.get(trace_id, {}).get("session_id")
-            row |= {"session_id": session, "name": raw.get("name"), "source": raw.get("source")}
-            yield Table.FEEDBACK, {key: value for key, value in row.items() if value is not None}
+            event = feedback_row(query_ids[trace_id], session, raw.get("name"), rating, _iso(raw.get("timestamp")))
+            yield Table.FEEDBACK, event | ({} if raw.get("source") is None else {"source": raw["source"]})
 
 
 def _whole_metadata(metadata: Any) -> tuple[dict[str, Any], bool]:

@@ -25,6 +25,7 @@ from ragaudit.importers.run_values import (
     query_in,
 )
 from ragaudit.importers.runs import Kind, Run, moment, root_of
+from ragaudit.importers.spans.feedback import row as feedback_row
 from ragaudit.importers.stage import check
 
 _KINDS = {
@@ -202,11 +203,10 @@ def _feedback(found: _Found, query_ids: Mapping[str, str], report: ImportReport)
             report.skip("feedback on a run that gave no trace", place)
             continue
         rating = raw.get("score") if raw.get("score") is not None else raw.get("value")
-        row = {"query_id": query_ids[trace_id], "rating": rating, "ts": raw.get("created_at"), "name": raw.get("key")}
         metadata = decoded_map(decoded_map((found.runs.get(trace_id) or {}).get("extra")).get("metadata"))
-        row["session_id"] = next((str(metadata[key]) for key in SESSION_KEYS if metadata.get(key) is not None), None)
+        session = next((str(metadata[key]) for key in SESSION_KEYS if metadata.get(key) is not None), None)
         seen[trace_id] += 1
-        yield Table.FEEDBACK, {key: value for key, value in row.items() if value is not None}
+        yield Table.FEEDBACK, feedback_row(query_ids[trace_id], session, raw.get("key"), rating, raw.get("created_at"))
     for run in found.runs.values():
         if run.get("feedback_stats") and not seen[_place_in_tree(run)[0]]:
             report.note("feedback_stats are averages, not events: export the feedback beside the runs", run["place"])

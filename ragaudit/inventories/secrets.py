@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
 
+from ragaudit.judge.redact import without_credentials
+
 HIDDEN = "***"
 _USERINFO = re.compile(r"(?<=://)[^/@\s'\"]*@")
 _ASSIGNED = re.compile(
@@ -42,8 +44,7 @@ class Secrets:
 def public(place: str) -> str:
     """A path as it is; of a URL the host, port and path; of a connection string the host and the database."""
     if "://" in place:
-        scheme, _, rest = place.partition("://")
-        return f"{scheme}://" + re.split(r"[?#]", rest.rpartition("@")[2], maxsplit=1)[0]
+        return without_credentials(place)
     if "=" not in place:
         return place
     words = re.findall(r"\b(host|port|dbname)\s*=\s*('[^']*'|\S+)", place)

@@ -16,6 +16,7 @@ _SECRET_TEXT = re.compile(
     r"|(?i:\b(?:api[-_]?key|access[-_]?token)\b[\"']?\s*[:=]\s*[\"']?)[^\s\"',;&]{4,}"
     r"|(?<=://)[^\s/@]+@"
 )
+_HOST = re.compile(r"(\[[^]]*\]|[^:/]*)(:\d*)?(/|$)")
 _HIDDEN = re.compile(
     "[\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e0fff]"
 )
@@ -25,8 +26,10 @@ _HIDDEN = re.compile(
 def without_credentials(url: str) -> str:
     """The address alone: no user, password, query string or fragment."""
     scheme, mark, rest = url.partition("://") if "://" in url else ("", "", url)
-    address = rest.rpartition("@")[2]  # a password that was not escaped may hold `/`, `?` and `#`
-    return scheme + mark + re.split(r"[?#]", address, maxsplit=1)[0]
+    head = re.split(r"[?#]", rest, maxsplit=1)[0]
+    if "@" not in head and "@" in rest and not _HOST.match(head):
+        head = re.split(r"[?#&;]", rest.rpartition("@")[2], maxsplit=1)[0]  # `?` and `#` of an unescaped password
+    return scheme + mark + head.rpartition("@")[2]
 
 
 @lru_cache(maxsize=1024)

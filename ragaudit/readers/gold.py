@@ -82,9 +82,7 @@ def _rich(entries: Sequence[Any]) -> dict[str, Gold]:
             record = Gold.model_validate({key: value for key, value in entry.items() if value is not None})
         except ValidationError as error:
             raise LineError(explained(error, entry, f"gold[{n}]")) from None
-        if not record.id:
-            raise LineError(f"gold[{n}].id: is empty. Log the id, as the store holds it.")
-        found.setdefault(record.id, record)
+        found.setdefault(id_of(record.id, f"gold[{n}].id"), record)
     return found
 
 

@@ -1,6 +1,6 @@
 """The sentences that open every written form: what the run says, in order of weight, from the summary alone."""
 
-from ragaudit.model.counting import queries
+from ragaudit.model.counting import counted, queries
 from ragaudit.model.result import Summary
 from ragaudit.report.figures import interval, listed, losses, number, share
 
@@ -41,7 +41,7 @@ def behind_sentence(summary: Summary) -> str | None:
     """That the figures are older than the queries, when they are."""
     if not summary.behind:
         return None
-    n = f"{summary.behind:,} judged {'query' if summary.behind == 1 else 'queries'}"
+    n = counted(summary.behind, "judged query", "judged queries")
     return (
         f"These figures are older than {n}: judging goes on, or was cut off. "
         "`ragaudit judge run` and `ragaudit review` bring them up to date."

@@ -8,6 +8,7 @@ from import_helpers import DATA, ids, read, read_rows
 from run_builders import document, jsonl, observation
 
 from ragaudit.errors import InputError
+from ragaudit.importers.langfuse import _iso
 from ragaudit.importers.registry import guess
 
 TRACE = {"id": "t", "name": "chain", "userId": "u-7", "sessionId": "s-1", "input": "q?", "output": "an answer"}
@@ -254,3 +255,18 @@ def test_the_batch_export_of_the_web_app_may_be_csv(tmp_path):
         writer.writerow(raw)
     (row,), _ = read("langfuse", path)
     assert (row["query_id"], ids(row["arms"]["dense"]), guess(path).format.name) == ("q-7", ["a", "b"], "langfuse")
+
+
+@pytest.mark.parametrize(
+    ("written", "time"),
+    [
+        ("2024-01-01 10:00:00.871", "2024-01-01T10:00:00.871Z"),
+        ("2024-01-01 10:00:00-05:00", "2024-01-01T10:00:00-05:00"),
+        ("2024-01-01 10:00:00Z", "2024-01-01T10:00:00Z"),
+        ("2024-01-01T10:00:00.871Z", "2024-01-01T10:00:00.871Z"),
+        ("x y", None),
+        ("", None),
+    ],
+)
+def test_a_time_keeps_its_zone_and_what_is_none_is_left_out(written: str, time: str | None) -> None:
+    assert _iso(written) == time

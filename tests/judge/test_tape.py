@@ -82,6 +82,11 @@ def test_a_password_that_was_not_escaped_is_no_part_of_the_address(password: str
     assert without_credentials(f"https://me:{password}@host:1/v1?key=x#y") == "https://host:1/v1"
 
 
+@pytest.mark.parametrize("user", ["", "me:pw@"])
+def test_an_at_sign_in_the_query_string_lets_no_key_through(user: str) -> None:
+    assert without_credentials(f"https://{user}host/v1?user=a@b.com&api_key=SECRET") == "https://host/v1"
+
+
 @pytest.mark.parametrize("url", ["http://host:1/v1", "host:1/v1", "https://[::1]:8080/v1/"])
 def test_an_address_without_credentials_stays_as_it_is(url: str) -> None:
     assert without_credentials(url) == url

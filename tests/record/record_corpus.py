@@ -19,6 +19,15 @@ LABEL = [{"id": GOLD, "source_id": "card", "span": SPAN}]
 K = 3
 MODEL = "words-96"
 
+FAULTS: dict[str, tuple[dict[str, Any], dict[str, Any], tuple[str, str]]] = {
+    "healthy": ({}, {}, ("pass", "none")),
+    "reranker keeps too few": ({"top_n": 2}, {}, ("fail", "rerank")),
+    "filter with other case": ({"tenant": "Acme"}, {}, ("fail", "filter")),
+    "source not ingested": ({"missing": (GOLD,)}, {"missing": (GOLD,)}, ("fail", "ingestion")),
+    "no vectors": ({"dense": False, "limit": 2}, {"dense": False}, ("fail", "embed")),
+}
+"""What is switched on in the pipeline and in the inventory, and the verdict."""
+
 CHUNKS = {
     "card#1": ("acme", "Refunds arrive on the card within fourteen days after the return was accepted."),
     "refunds#2": ("acme", "Refunds for gift cards take the form of a voucher and arrive by mail."),

@@ -17,6 +17,7 @@ from langchain_core.runnables import Runnable, RunnableLambda
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStore, VectorStoreRetriever
 from record_corpus import (
     CHUNKS,
+    FAULTS,
     GOLD,
     LABEL,
     MODEL,
@@ -132,15 +133,6 @@ def asked(rec: Recorder, chain: Runnable[Any, Any], tenant: str = "acme", **more
     found = chain.invoke(QUESTION, config={"callbacks": [RagAuditHandler(rec)], "metadata": metadata})
     rec.close()
     return found
-
-
-FAULTS: dict[str, tuple[dict[str, Any], dict[str, Any], tuple[str, str]]] = {
-    "healthy": ({}, {}, ("pass", "none")),
-    "reranker keeps too few": ({"top_n": 2}, {}, ("fail", "rerank")),
-    "filter with other case": ({"tenant": "Acme"}, {}, ("fail", "filter")),
-    "source not ingested": ({"missing": (GOLD,)}, {"missing": (GOLD,)}, ("fail", "ingestion")),
-    "no vectors": ({"dense": False, "limit": 2}, {"dense": False}, ("fail", "embed")),
-}
 
 
 @pytest.mark.parametrize(("faulty", "inventory", "verdict"), FAULTS.values(), ids=FAULTS)

@@ -17,7 +17,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from llama_index.core.vector_stores import ExactMatchFilter, MetadataFilters
 from record_corpus import (
     CHUNKS,
-    GOLD,
+    FAULTS,
     LABEL,
     MODEL,
     QUESTION,
@@ -106,15 +106,6 @@ def rec(tmp_path: Path) -> Iterator[Recorder]:
     undo = instrument(rec)
     yield rec
     undo()
-
-
-FAULTS: dict[str, tuple[dict[str, Any], dict[str, Any], tuple[str, str]]] = {
-    "healthy": ({}, {}, ("pass", "none")),
-    "reranker keeps too few": ({"top_n": 2}, {}, ("fail", "rerank")),
-    "filter with other case": ({"tenant": "Acme"}, {}, ("fail", "filter")),
-    "source not ingested": ({"missing": (GOLD,)}, {"missing": (GOLD,)}, ("fail", "ingestion")),
-    "no vectors": ({"dense": False, "limit": 2}, {"dense": False}, ("fail", "embed")),
-}
 
 
 @pytest.mark.parametrize(("faulty", "inventory", "verdict"), FAULTS.values(), ids=FAULTS)

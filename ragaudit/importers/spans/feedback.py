@@ -38,6 +38,6 @@ def feedback_of(
 
 def row(query_id: str | None, session: str | None, name: Any, rating: Any, time: str | None) -> dict[str, Any]:
     """One event of feedback.jsonl; `name` is what the tool calls it."""
-    said = rating if isinstance(rating, bool | int | float | str) else str(rating)
+    said = rating if rating is None or isinstance(rating, bool | int | float | str) else str(rating)
     found = {"session_id": session, "query_id": query_id, "rating": said, "ts": time, "name": name}
     return {key: value for key, value in found.items() if value is not None}

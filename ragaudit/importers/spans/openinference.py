@@ -75,7 +75,7 @@ def _lists(span: Span, kind: Kind) -> tuple[list[Any] | None, str | None, list[A
     if kind is Kind.RERANKER:
         found, why = _documents(span, "reranker.output_documents")
         given, lost = _documents(span, "reranker.input_documents")
-        whole = _whole(a, found)
+        whole = _whole(a)
         return (found or whole), why or lost, (None if lost else given or None)
     if kind is Kind.JOINER:
         written = parsed(a.get("output.value"))
@@ -86,7 +86,7 @@ def _lists(span: Span, kind: Kind) -> tuple[list[Any] | None, str | None, list[A
     if kind is not Kind.RETRIEVER:
         return None, None, None
     found, why = _documents(span, "retrieval.documents")
-    whole = _whole(a, found)
+    whole = _whole(a)
     if whole is not None and (why or not found):
         return whole, None, None
     if whole is not None and len(whole) == len(found):
@@ -118,7 +118,7 @@ def _document(item: Mapping[str, Any]) -> dict[str, Any]:
     return kept
 
 
-def _whole(a: Mapping[str, Any], found: list[Any]) -> list[Any] | None:
+def _whole(a: Mapping[str, Any]) -> list[Any] | None:
     """The documents as the output's JSON has them: LangChain writes their ids there only. Texts of `repr` are none."""
     output = parsed(a.get("output.value"))
     if isinstance(output, str) or output is None:
